@@ -1,0 +1,36 @@
+"""TCL Studio's engine: an ONNX network in, a faster library out. No Qt anywhere below this folder.
+
+The one way for the data (each arrow is a frozen dataclass of `domain`, `batches` or `events`)::
+
+    ONNX -> tasks -> sketches -> candidates -> features -> search (scores) -> selection (RDU) -> measurement -> records
+                                                  ^                                                        |
+                                                  +------------- cost model <- learning       <------------+
+    records -> tuned library (.so, runner, report)
+
+Rooms, in the order of the pipeline; a stage knows `domain`, `batches`, `config`, `events`, `errors`, and no other stage:
+
+========================  =======================================================================  =================
+room                      what it does                                                             heavy imports
+========================  =======================================================================  =================
+``domain``, ``batches``   what crosses a stage, a thread or a process                              numpy
+``config``                one frozen, keyword-only config per stage                                -
+``events``                what a run tells its watcher, what a watcher asks of a run               -
+``errors``                the sentences a person gets                                              -
+``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
+``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
+``space/``                sketches, decision domains, replay, structural hashes                    tvm
+``features/``             token templates, the batch featuriser and its slow twin                  numpy
+``cost_model/``           scans, the Mamba ranker, losses, training, baselines                     torch
+``selection/``            RDU and the samplers it is compared with                                 numpy
+``search/``               evolution over decision vectors, the task scheduler                      numpy
+``measure/``              warm workers, adaptive timing, failures                                  tvm, processes
+``store/``                the workspace database                                                   sqlite
+``library/``              apply records, build, verify, time, export                               tvm, onnxruntime
+``tuner``                 the only wiring of the stages; yields events                             (through the stages)
+``engine``                the tuner in a process of its own, commands in, events out               -
+``command_line/``         the same run without a window                                            rich
+``bench/``                what the README quotes: ours against the peers, in one run               (through the stages)
+========================  =======================================================================  =================
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,194 @@
+"""One frozen, keyword-only config per stage. Seeds and devices are explicit; nothing reads the environment later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig:
+    """How a network is imported.
+
+    Attributes:
+        shapes: dimensions fixed by the user, by input name.
+        fast_math: replace `exp`, `erf` and `tanh` by polynomials before tasks are extracted; the generated kernels
+            otherwise call libm once per element. The whole network is still checked against onnxruntime.
+    """
+
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    fast_math: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The Mamba ranker (METHOD, "Cost model"): about 90 thousand parameters."""
+
+    width: int = 64
+    layers: int = 2
+    state: int = 16
+    convolution: int = 4
+    expand: int = 2
+    heads: int = 8
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Online training of a ranker by LambdaRank inside each task.
+
+    Attributes:
+        epochs: passes over all groups in one `fit`; the first fit of a fresh model takes `first_epochs`.
+        group_limit: most records of one task in one batch.
+        max_seconds: one `fit` stops at this wall time, so that learning cannot eat the budget of measuring.
+    """
+
+    learning_rate: float = 7e-4
+    weight_decay: float = 1e-6
+    gradient_clip: float = 0.5
+    epochs: int = 6
+    first_epochs: int = 20
+    group_limit: int = 128
+    max_seconds: float = 6.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostModelConfig:
+    """Which cost model, on which device. `name` is a key of `cost_model.MODELS`."""
+
+    name: str = "mamba"
+    device: str = "cpu"
+    scan: str = "auto"
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplerConfig:
+    """Which sampler. `name` is a key of `selection.SAMPLERS`.
+
+    Attributes:
+        representativeness, diversity, uncertainty: the weights a, b, c of METHOD's ``a R + b D + c U``.
+        exploit: weight of the (pool-normalised) score as a fourth term, online.
+        neighbours: the k nearest neighbours of R.
+    """
+
+    name: str = "rdu"
+    representativeness: float = 0.3
+    diversity: float = 0.3
+    uncertainty: float = 0.2
+    exploit: float = 1.0
+    neighbours: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """Evolution over decision vectors.
+
+    Attributes:
+        population: candidates of one generation over all sketches of a task.
+        generations: times the population is bred and scored before selection.
+        mutation: probability that a child is mutated rather than crossed.
+        elite: share of a generation that survives unchanged.
+        fresh: share of each generation that is sampled at random.
+        pool: best distinct candidates handed to the sampler.
+    """
+
+    population: int = 1024
+    generations: int = 4
+    mutation: float = 0.85
+    elite: float = 0.25
+    fresh: float = 0.1
+    pool: int = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulerConfig:
+    """Where rounds go: weight x expected gain.
+
+    Attributes:
+        first_round: candidates measured in a task's first round, when nothing is known yet.
+        round_size: candidates measured in each later round of one task.
+        min_gain: a task whose expected gain of a further round is below this share of the network's time is left.
+        patience: rounds without improvement after which a task's expected gain is taken as small.
+    """
+
+    first_round: int = 16
+    round_size: int = 32
+    min_gain: float = 0.0005
+    patience: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureConfig:
+    """Compiling in parallel, timing alone (METHOD, "Metrics"; PLATFORM for the reasons).
+
+    Attributes:
+        compile_workers: warm processes that compile side by side.
+        compile_timeout_s, run_timeout_s: wall-clock limits for one candidate.
+        cutoff: after one run a candidate slower than `cutoff` times the task's best is a loser and is not repeated.
+        repeats, min_repeat_s: repeats of the winner's timing, each at least this long.
+        memory_bytes: address space a worker may take beyond what it had when warm; 0 for no limit.
+        seed: of the arguments' random contents.
+    """
+
+    compile_workers: int = 2
+    compile_timeout_s: float = 20.0
+    run_timeout_s: float = 10.0
+    cutoff: float = 1.5
+    repeats: int = 3
+    min_repeat_s: float = 0.02
+    memory_bytes: int = 4 << 30
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryConfig:
+    """Building, checking and timing the tuned library.
+
+    Attributes:
+        rtol, atol: tolerance of the check against onnxruntime (`numpy.allclose` semantics).
+        timing_rounds: interleaved rounds of (tuned, untuned, onnxruntime).
+        timing_s: least total time of each contender's timing, in seconds.
+        seed: of the random inputs.
+    """
+
+    rtol: float = 1e-3
+    atol: float = 1e-3
+    timing_rounds: int = 11
+    timing_s: float = 0.6
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """When a run stops; None means no such limit. A run also stops when no task promises a gain."""
+
+    trials: int | None = None
+    minutes: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """Everything one run needs; saved with the run and enough to repeat it.
+
+    Attributes:
+        network: path of the ONNX file; None for the bundled sample.
+        target: the text of ``--target``.
+        threads: threads of a measurement; None for all physical cores.
+        include: task keys to tune; empty for all.
+    """
+
+    network: str | None
+    workspace: str
+    target: str = "cpu"
+    threads: int | None = None
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+    include: tuple[str, ...] = ()
+    network_config: NetworkConfig = field(default_factory=NetworkConfig)
+    cost_model: CostModelConfig = field(default_factory=CostModelConfig)
+    sampler: SamplerConfig = field(default_factory=SamplerConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
+    library: LibraryConfig = field(default_factory=LibraryConfig)

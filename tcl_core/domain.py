@@ -1,0 +1,369 @@
+"""What crosses a stage, a thread or a process: plain frozen data, picklable, with no heavy imports.
+
+The words are METHOD's: a *network* holds *tasks*; a task has *sketches*; a sketch's sampling instructions take
+*decisions*; task + sketch + decisions make a *candidate*; a measured candidate is a *record*, which belongs to one
+*platform*.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from enum import StrEnum
+
+Decision = tuple[int, ...]
+"""The value of one sampling instruction: tile factors, or one category index, or one compute location."""
+
+
+class DecisionKind(StrEnum):
+    """What a sampling instruction decides."""
+
+    TILE = "tile"
+    CATEGORY = "category"
+    LOCATION = "location"
+
+
+class Stage(StrEnum):
+    """Where time goes and where a candidate can fail."""
+
+    IMPORT = "import"
+    SEARCH = "search"
+    REPLAY = "replay"
+    COMPILE = "compile"
+    MEASURE = "measure"
+    LEARN = "learn"
+    LIBRARY = "library"
+
+
+class Source(StrEnum):
+    """Who asked for a record."""
+
+    SEARCH = "search"
+    PERSON = "person"
+    IMPORTED = "imported"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorSpec:
+    """A named tensor; `shape` is static (a dynamic dimension never gets this far)."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformFeatures:
+    """What the cost model is told of the hardware. Zero means unknown or not applicable.
+
+    Units: cores and multiprocessors in pieces, vector width in bits, memory in bytes, peak in FLOP/s, bandwidth in
+    bytes/s. Heterogeneous features after arXiv 2304.05430.
+    """
+
+    cores: int
+    vector_bits: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    peak_flops: float
+    bandwidth_bytes_s: float
+    multiprocessors: int = 0
+    shared_memory_bytes: int = 0
+    warp_size: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """One piece of hardware with its target. Records and checkpoints belong to one.
+
+    Attributes:
+        fingerprint: short hex digest of the device's identity and the target; the key of every record.
+        name: what a person calls it, e.g. "AMD EPYC, 2 threads, znver5".
+        kind: "llvm" or "cuda".
+        target_json: the canonical TVM target as JSON (`{"kind": "llvm", "mcpu": ..., "num-cores": ...}`).
+        threads: threads of a measurement (CPU).
+        runnable: whether this machine can run what it compiles for this target.
+    """
+
+    fingerprint: str
+    name: str
+    kind: str
+    target_json: str
+    threads: int
+    runnable: bool
+    features: PlatformFeatures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """An ONNX model as the user opened it.
+
+    Attributes:
+        name: the file's stem.
+        path: where it was opened.
+        digest: SHA-256 (hex) of the model's bytes, external data included, and of the dimensions fixed by the user.
+        shapes: the dimensions fixed by the user (``--shape``), by input name.
+    """
+
+    name: str
+    path: str
+    digest: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopAxis:
+    """One loop of a task's anchor block: extent, and "spatial" or "reduce"."""
+
+    extent: int
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One fused operator subgraph with its weight: how often it occurs in the network.
+
+    Attributes:
+        key: hex structural hash of the unscheduled TensorIR module; equal tasks of two networks share it.
+        name: the fused function's name, e.g. "fused_conv2d_add_relu".
+        module_json: the unscheduled IRModule, `tvm.ir.save_json` text; its entry function is "main".
+        flops: floating point operations of one run.
+        bytes_moved: bytes of all arguments, each counted once.
+        dtype: dtype of the output.
+        axes: loops of the anchor block (the block with most iterations).
+        arguments: the entry function's arguments, inputs first.
+        anchor: operator name of the anchor block, e.g. "conv2d_nchw".
+    """
+
+    key: str
+    name: str
+    weight: int
+    module_json: str
+    flops: float
+    bytes_moved: float
+    dtype: str
+    axes: tuple[LoopAxis, ...]
+    arguments: tuple[TensorSpec, ...]
+    anchor: str
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic intensity in FLOP per byte."""
+        return self.flops / self.bytes_moved if self.bytes_moved else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportIssue:
+    """Something the import noticed, by node: an unsupported operator, a dynamic dimension, a warning."""
+
+    node: str
+    operator: str
+    problem: str
+    mend: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportReport:
+    """What became of a network: counts of operators, issues by node, and what ran how long."""
+
+    operators: tuple[tuple[str, int], ...]
+    issues: tuple[ImportIssue, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionDomain:
+    """Every legal value of one sampling instruction of a sketch.
+
+    Attributes:
+        instruction: index of the sampling instruction in the sketch's trace.
+        kind: tile, category or location.
+        values: the legal decisions; for a tile the ordered factorisations of the loop's extent, for a category the
+            index, for a location the loop index (-1 root, -2 inlined), each as a tuple.
+        literals: what a category's indices stand for (unroll steps, vector lengths); empty otherwise.
+    """
+
+    instruction: int
+    kind: DecisionKind
+    values: tuple[Decision, ...]
+    literals: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sketch:
+    """One design space of a task: a trace whose sampling instructions have no decisions yet.
+
+    Attributes:
+        trace_json: JSON text of MetaSchedule's `Trace.as_json`, up to (not including) `EnterPostproc`:
+            ``[[[kind, inputs, attributes, outputs], ...], [[instruction, decision], ...]]``.
+        domains: one per sampling instruction, in trace order.
+    """
+
+    task_key: str
+    index: int
+    trace_json: str
+    domains: tuple[DecisionDomain, ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Task + sketch + decisions (one per domain of the sketch, in order); replaying it gives a schedule."""
+
+    task_key: str
+    sketch: int
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """A replayed, postprocessed candidate, ready to compile.
+
+    Attributes:
+        candidate: with the decisions read back from the replayed trace (replay may silently change them).
+        module_json: the scheduled IRModule, `tvm.ir.save_json` text.
+        trace_json: the whole trace, postprocessing included: applying it to the task's module gives the module.
+        structural_hash: hex; equal schedules share it, whatever their decisions.
+    """
+
+    candidate: Candidate
+    module_json: str
+    trace_json: str
+    structural_hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An expected failure is data.
+
+    Attributes:
+        stage: where it failed.
+        cause: a short phrase failures are grouped by ("timeout", "crash (SIGSEGV)", "out of memory", an exception).
+        message: the whole text.
+    """
+
+    stage: Stage
+    cause: str
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rationale:
+    """Why a candidate was chosen: the predicted score and the sampler's three parts, each in [0, 1].
+
+    `None` where the sampler does not compute a part, or where a person chose the candidate.
+    """
+
+    score: float | None = None
+    representativeness: float | None = None
+    diversity: float | None = None
+    uncertainty: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRequest:
+    """One candidate to compile and time; `id` is unique inside a batch."""
+
+    id: int
+    module_json: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureResult:
+    """What came of a request: latencies in seconds, or a failure.
+
+    Attributes:
+        cut_off: timed by its quick first run only, because it was far slower than the best.
+        compile_s, run_s: wall time the two steps took.
+    """
+
+    id: int
+    latencies_s: tuple[float, ...]
+    failure: Failure | None = None
+    cut_off: bool = False
+    compile_s: float = 0.0
+    run_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A measured candidate: latencies in seconds, or a failure with its stage and cause.
+
+    Attributes:
+        platform: fingerprint of the platform it was measured on.
+        trace_json: see `Replay.trace_json`; empty when the replay failed.
+        structural_hash: see `Replay.structural_hash`; empty when the replay failed.
+        latencies_s: repeats of the mean latency of one run, in seconds; empty on failure.
+        round: the run's round in which it was chosen, from 0.
+        measured_at: Unix time in seconds.
+    """
+
+    candidate: Candidate
+    platform: str
+    trace_json: str
+    structural_hash: str
+    latencies_s: tuple[float, ...]
+    failure: Failure | None
+    rationale: Rationale
+    cut_off: bool
+    source: Source
+    round: int
+    measured_at: float
+
+    @property
+    def latency_s(self) -> float | None:
+        """Median latency in seconds; None on failure."""
+        return statistics.median(self.latencies_s) if self.latencies_s else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskState:
+    """A task as a run sees it: what the scheduler decides on and the task table shows.
+
+    Attributes:
+        best_s: latency of the best record in seconds, None before the first success.
+        history_s: best latency after each round of this task.
+        exhausted: nothing new can be proposed, or no gain is expected.
+    """
+
+    task: Task
+    trials: int = 0
+    failures: int = 0
+    best_s: float | None = None
+    history_s: tuple[float, ...] = ()
+    exhausted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Latencies of one contender in milliseconds, measured side by side with the others."""
+
+    median_ms: float
+    low_ms: float
+    high_ms: float
+    repeats: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryReport:
+    """The tuned library, checked and timed.
+
+    Attributes:
+        path: the bundle's folder, None when it was built but not exported.
+        untuned, tuned, onnxruntime: side by side, same inputs, same threads; None where it could not run.
+        max_abs_error: greatest absolute difference to onnxruntime over all outputs.
+        rtol, atol: the tolerance of the check; `matches` is its verdict.
+        tuned_tasks, fallback_tasks: tasks with a record applied, and names of those without.
+    """
+
+    path: str | None
+    untuned: Timing | None
+    tuned: Timing | None
+    onnxruntime: Timing | None
+    max_abs_error: float | None
+    rtol: float
+    atol: float
+    matches: bool | None
+    tuned_tasks: int
+    fallback_tasks: tuple[str, ...]

@@ -1,0 +1,248 @@
+"""What a run tells its watcher, and what a watcher asks of a run.
+
+Events go one way (tuner -> engine pipe -> window or terminal), commands the other. All are frozen and picklable. Every
+event carries the Unix time at which it was made, so that a recorded run can be replayed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from tcl_core.config import RunConfig
+from tcl_core.domain import (
+    Failure,
+    ImportReport,
+    LibraryReport,
+    Network,
+    Platform,
+    Record,
+    Stage,
+    Task,
+    TaskState,
+)
+from tcl_core.errors import Interrupted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Base of all events. `at` is Unix time in seconds."""
+
+    at: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineReady(Event):
+    """The engine process is up, TVM is warm. `seconds` since its start."""
+
+    seconds: float
+    pid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkOpened(Event):
+    """A network was imported; its tasks are known."""
+
+    network: Network
+    platform: Platform
+    tasks: tuple[Task, ...]
+    report: ImportReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStarted(Event):
+    """A run began (or continued: `resumed_records` were already in the workspace)."""
+
+    run_id: int
+    config: RunConfig
+    network: Network
+    platform: Platform
+    states: tuple[TaskState, ...]
+    resumed_records: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseChanged(Event):
+    """What the run is doing now. `task_key` is empty outside a round."""
+
+    stage: Stage
+    task_key: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress(Event):
+    """Sent with every candidate and at least once a second (the heartbeat: "is it hung?").
+
+    Attributes:
+        trials, failed: of this run.
+        fraction: of the budget, in [0, 1].
+        eta_low_s, eta_high_s: honest range of the time left, in seconds.
+        candidates_scored: of this run.
+        estimate_s: sum over tasks of weight x best latency, once every task has one; else None.
+    """
+
+    trials: int
+    failed: int
+    elapsed_s: float
+    fraction: float
+    eta_low_s: float
+    eta_high_s: float
+    candidates_scored: int
+    estimate_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordMeasured(Event):
+    """One candidate was measured (or failed) and is committed to the workspace."""
+
+    record: Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundFinished(Event):
+    """A round of one task ended.
+
+    Attributes:
+        rank_correlation: Spearman's rho of predicted score against measured speed in this round; None below three
+            successes or before the model is trained.
+    """
+
+    round: int
+    state: TaskState
+    rank_correlation: float | None
+    learn_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryBuilt(Event):
+    """The tuned library was built, checked, timed, and exported where a linker was found."""
+
+    report: LibraryReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice(Event):
+    """Something a person should read that stops nothing: one sentence."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished(Event):
+    """The end of a run.
+
+    Attributes:
+        reason: "trials", "minutes", "no expected gain", or "stopped".
+        seconds_by_stage: search, compile, measure and learn, in seconds.
+    """
+
+    reason: str
+    trials: int
+    failed: int
+    seconds: float
+    seconds_by_stage: tuple[tuple[str, float], ...]
+    candidates_scored: int
+    library: LibraryReport | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused(Event):
+    """A command could not be carried out: bad input, with the one sentence a person gets."""
+
+    stage: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crashed(Event):
+    """A bug: the engine lives on or is gone; `log_path` holds the traceback."""
+
+    failure: Failure
+    log_path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenNetwork:
+    """Command: import a network and list its tasks."""
+
+    path: str | None
+    target: str = "cpu"
+    threads: int | None = None
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRun:
+    """Command: tune."""
+
+    config: RunConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class PauseRun:
+    """Command: hold at the next candidate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeRun:
+    """Command: go on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRun:
+    """Command: stop at the next candidate; everything measured is kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportLibrary:
+    """Command: build the bundle of a network from a workspace into a folder."""
+
+    workspace: str
+    network: str | None
+    out: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quit:
+    """Command: end the engine process."""
+
+
+Command = OpenNetwork | StartRun | PauseRun | ResumeRun | StopRun | ExportLibrary | Quit
+
+
+class CancelToken:
+    """Cooperative pause and stop at candidate granularity. Thread-safe; owned by whoever started the work."""
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._go = threading.Event()
+        self._go.set()
+
+    def stop(self) -> None:
+        """Ask for a stop; a paused run wakes up to stop."""
+        self._stop.set()
+        self._go.set()
+
+    def pause(self) -> None:
+        """Ask for a hold at the next checkpoint."""
+        self._go.clear()
+
+    def resume(self) -> None:
+        """Lift a hold."""
+        self._go.set()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def paused(self) -> bool:
+        return not self._go.is_set() and not self._stop.is_set()
+
+    def checkpoint(self) -> None:
+        """Wait while paused. Raises: Interrupted when a stop was asked for."""
+        self._go.wait()
+        if self._stop.is_set():
+            raise Interrupted
