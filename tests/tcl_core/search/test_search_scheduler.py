@@ -1,0 +1,246 @@
+"""Where rounds go: laws of the choice, and whole runs on tasks that improve in known ways."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tcl_core.config import SchedulerConfig
+from tcl_core.domain import Task, TaskState
+from tcl_core.search import Choice, TaskScheduler
+
+CONFIG = SchedulerConfig()
+Improve = Callable[[int], float | None]
+"""Best latency in seconds after that many rounds, from 1; None while everything fails."""
+
+
+def task(key: str, *, weight: int = 1, flops: float = 1e9, anchor: str = "conv2d") -> Task:
+    return Task(
+        key=key,
+        name=key,
+        weight=weight,
+        module_json="",
+        flops=flops,
+        bytes_moved=1e6,
+        dtype="float32",
+        axes=(),
+        arguments=(),
+        anchor=anchor,
+    )
+
+
+def state(key: str, *history_s: float, trials: int | None = None, exhausted: bool = False, **about) -> TaskState:
+    rounds = len(history_s)
+    measured = CONFIG.first_round + CONFIG.round_size * (rounds - 1) if rounds else 0
+    return TaskState(
+        task=task(key, **about),
+        trials=measured if trials is None else trials,
+        best_s=history_s[-1] if history_s else None,
+        history_s=history_s,
+        exhausted=exhausted,
+    )
+
+
+def choose(*states: TaskState) -> Choice | None:
+    return TaskScheduler(CONFIG).next(states)
+
+
+def tune(tasks: dict[str, tuple[Task, Improve]], rounds: int) -> tuple[list[str], list[TaskState]]:
+    """Follow the scheduler for at most that many rounds: the tasks in order, and how they stand at the end."""
+    states = {key: TaskState(task=one) for key, (one, _) in tasks.items()}
+    order: list[str] = []
+    while len(order) < rounds and (choice := choose(*states.values())) is not None:
+        before = states[choice.task_key]
+        order.append(choice.task_key)
+        best_s = tasks[choice.task_key][1](order.count(choice.task_key))
+        states[choice.task_key] = dataclasses.replace(
+            before,
+            trials=before.trials + choice.count,
+            best_s=best_s,
+            history_s=before.history_s if best_s is None else (*before.history_s, best_s),
+        )
+    return order, list(states.values())
+
+
+def flat(latency_s: float | None) -> Improve:
+    return lambda _: latency_s
+
+
+def decaying(start_s: float, floor_s: float, rate: float) -> Improve:
+    return lambda rounds: floor_s + (start_s - floor_s) * rate**rounds
+
+
+latencies = st.floats(1e-6, 1.0)
+
+
+@st.composite
+def states(draw: st.DrawFn, *, tried: bool | None = None) -> TaskState:
+    history = sorted(draw(st.lists(latencies, min_size=1 if tried else 0, max_size=8)), reverse=True)
+    made = state(
+        draw(st.uuids()).hex,
+        *history,
+        weight=draw(st.integers(1, 20)),
+        flops=draw(st.sampled_from([0.0, 1e6, 1e9])),
+        anchor=draw(st.sampled_from(["conv2d", "dense"])),
+        exhausted=draw(st.booleans()),
+    )
+    lost = not history and draw(st.booleans())
+    return dataclasses.replace(made, trials=CONFIG.first_round, failures=CONFIG.first_round) if lost else made
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(states(), max_size=8))
+def test_the_choice_is_legal(given_states: list[TaskState]) -> None:
+    choice = choose(*given_states)
+    by_key = {one.task.key: one for one in given_states}
+    if any(one.trials == 0 and not one.exhausted for one in given_states):
+        assert choice is not None
+    if choice is None:
+        return
+    chosen = by_key[choice.task_key]
+    assert not chosen.exhausted
+    assert choice.expected_gain_s > 0
+    assert choice.count == (CONFIG.round_size if chosen.trials else CONFIG.first_round)
+    if chosen.trials:
+        assert all(one.trials or one.exhausted for one in given_states)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(states(tried=True), min_size=1, max_size=8))
+def test_expected_gains_are_never_more_than_there_is(given_states: list[TaskState]) -> None:
+    gains_s = TaskScheduler(CONFIG).expected_gains_s(given_states)
+    for one in given_states:
+        assert one.best_s is not None
+        assert 0.0 <= gains_s[one.task.key] <= one.task.weight * one.best_s
+        assert not one.exhausted or gains_s[one.task.key] == 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=st.lists(latencies, min_size=1, max_size=6), weights=st.permutations([1, 2, 5, 9]))
+def test_of_equal_histories_the_greater_weight_goes_first(history: list[float], weights: list[int]) -> None:
+    made = [state(str(weight), *sorted(history, reverse=True), weight=weight) for weight in weights]
+    gains_s = TaskScheduler(CONFIG).expected_gains_s(made)
+    assert max(gains_s, key=lambda key: gains_s[key]) == "9"
+    choice = choose(*made)
+    assert choice is None or choice.task_key == "9"
+
+
+def test_first_rounds_by_weight_and_flops_those_without_flops_last() -> None:
+    tasks = {
+        "copy": (task("copy", weight=1000, flops=0.0), flat(1e-5)),
+        "small": (task("small", flops=1e6), flat(1e-4)),
+        "often": (task("often", weight=30, flops=1e8), flat(1e-3)),
+        "big": (task("big", flops=1e9), flat(1e-2)),
+    }
+    order, _ = tune(tasks, 4)
+    assert order == ["often", "big", "small", "copy"]
+
+
+def test_every_task_gets_a_first_round_before_any_gets_a_second() -> None:
+    tasks = {str(i): (task(str(i), weight=i + 1), decaying(1e-3 * (i + 1), 1e-4, 0.5)) for i in range(7)}
+    order, _ = tune(tasks, 20)
+    assert len(set(order[:7])) == 7
+    assert len(order) == 20
+
+
+def test_a_resumed_task_has_had_its_first_round() -> None:
+    choice = choose(state("old", trials=16), state("new", exhausted=True))
+    assert choice is not None
+    assert (choice.task_key, choice.count) == ("old", CONFIG.round_size)
+
+
+def test_the_improving_task_is_preferred_to_the_stagnating_one() -> None:
+    choice = choose(state("still", *[1e-3] * 5), state("moving", 3e-3, 2.2e-3, 1.7e-3, 1.3e-3, 1e-3))
+    assert choice is not None
+    assert choice.task_key == "moving"
+
+
+def test_the_faster_improving_of_two_is_preferred() -> None:
+    slowly, quickly = ([1e-3 / keep**rounds for rounds in reversed(range(5))] for keep in (0.97, 0.8))
+    choice = choose(state("slowly", *slowly), state("quickly", *quickly))
+    assert choice is not None
+    assert choice.task_key == "quickly"
+
+
+def test_the_task_far_below_its_peers_is_preferred() -> None:
+    slow, fast = state("slow", 4e-3, flops=1e9), state("fast", 4e-3, flops=8e9)
+    choice = choose(fast, slow)
+    assert choice is not None
+    assert choice.task_key == "slow"
+    stranger = dataclasses.replace(fast, task=task("fast", flops=8e9, anchor="dense"))
+    gains_s = TaskScheduler(CONFIG).expected_gains_s([slow, stranger])
+    assert gains_s["slow"] == pytest.approx(gains_s["fast"]), "other operators say nothing"
+
+
+def test_a_peer_that_is_exhausted_still_shows_what_is_possible() -> None:
+    slow, fast = state("slow", 4e-3, flops=1e9), state("fast", 4e-3, flops=8e9)
+    scheduler = TaskScheduler(CONFIG)
+    with_fast = scheduler.expected_gains_s([slow, dataclasses.replace(fast, exhausted=True)])
+    assert with_fast["slow"] == scheduler.expected_gains_s([slow, fast])["slow"]
+    assert with_fast["slow"] > 2 * scheduler.expected_gains_s([slow])["slow"]
+
+
+def test_gain_fades_with_rounds_without_gain() -> None:
+    gains_s = [
+        TaskScheduler(CONFIG).expected_gains_s([state("a", 2e-3, *[1e-3] * still)])["a"] for still in range(1, 9)
+    ]
+    assert all(later < earlier for earlier, later in pairwise(gains_s))
+    assert gains_s[CONFIG.patience] < 0.05 * gains_s[0]
+
+
+@pytest.mark.parametrize("count", [1, 4, 30])
+def test_a_network_that_stagnates_ends(count: int) -> None:
+    tasks = {str(i): (task(str(i), weight=1 + i % 5), flat(1e-3 * (1 + i))) for i in range(count)}
+    order, _ = tune(tasks, 10_000)
+    assert count < len(order) <= count * (2 * CONFIG.patience)
+
+
+def test_creeping_gains_below_the_yardstick_count_as_none() -> None:
+    order, _ = tune({"a": (task("a"), lambda rounds: 1e-3 * 0.99999**rounds)}, 10_000)
+    assert len(order) < 4 * CONFIG.patience
+
+
+def test_a_task_where_all_fails_is_left_in_the_end() -> None:
+    order, _ = tune({"broken": (task("broken"), flat(None))}, 1000)
+    assert 1 < len(order) <= CONFIG.patience + 1
+    order, _ = tune({"broken": (task("broken"), flat(None)), "fine": (task("fine"), flat(1e-3))}, 1000)
+    assert 1 < order.count("broken") <= CONFIG.patience + 1
+    assert "fine" in order
+
+
+def test_late_first_success() -> None:
+    late = state("late", math.inf, math.inf, 1e-3)
+    choice = choose(late)
+    assert choice is not None
+    assert math.isfinite(choice.expected_gain_s)
+
+
+def test_exhausted_everywhere_means_the_end() -> None:
+    assert choose() is None
+    assert choose(state("a", exhausted=True), state("b", 1e-3, exhausted=True)) is None
+
+
+def test_better_than_taking_turns() -> None:
+    """A network with a few heavy tasks: at equal rounds the scheduler's network is faster."""
+
+    def total_s(made: Sequence[TaskState]) -> float:
+        return sum(one.task.weight * (one.best_s or math.inf) for one in made)
+
+    generator = np.random.default_rng(0)
+    ratios = []
+    for _ in range(10):
+        tasks: dict[str, tuple[Task, Improve]] = {}
+        for i in range(12):
+            floor_s = float(10 ** generator.uniform(-5, -3))
+            improve = decaying(floor_s * generator.uniform(3, 8), floor_s, generator.uniform(0.4, 0.85))
+            tasks[str(i)] = (task(str(i), weight=int(generator.integers(1, 6)), flops=floor_s * 2e11), improve)
+        _, ours = tune(tasks, 36)
+        in_turn = sum(one.weight * improve(3) for one, improve in tasks.values())
+        ratios.append(total_s(ours) / in_turn)
+    assert np.mean(ratios) < 0.9
+    assert max(ratios) < 1.0
