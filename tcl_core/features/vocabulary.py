@@ -1,0 +1,117 @@
+"""What a token can say: instruction kinds, the strings that qualify them, and where each scalar field lies.
+
+A change of any of these is a new `VERSION`: a checkpoint of another version is refused.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from tcl_core.batches import FeatureLayout
+
+VERSION: Final = 1
+MAX_TOKENS: Final = 64
+FIELDS: Final = 32
+
+_ANNOTATIONS = (
+    "meta_schedule.tiling_structure",
+    "meta_schedule.parallel",
+    "meta_schedule.vectorize",
+    "meta_schedule.unroll_explicit",
+    "meta_schedule.unroll_implicit",
+    "meta_schedule.random_compute_producer",
+    "meta_schedule.thread_extent_low_inclusive",
+    "meta_schedule.thread_extent_high_inclusive",
+    "meta_schedule.cooperative_fetch",
+    "meta_schedule.cross_thread_reduction_block",
+    "meta_schedule.auto_tensorize",
+    "software_pipeline_stage",
+    "software_pipeline_order",
+    "software_pipeline_async_stages",
+)
+_THREAD_AXES = ("blockIdx.x", "blockIdx.y", "vthread.x", "threadIdx.x", "threadIdx.y")
+_SCOPES = ("global", "shared", "shared.dyn", "local")
+_PLAIN_KINDS = (
+    "GetSBlock",
+    "GetLoops",
+    "GetChildBlocks",
+    "GetProducers",
+    "GetConsumers",
+    "GetOutputBlocks",
+    "SamplePerfectTile",
+    "SampleCategorical",
+    "SampleComputeLocation",
+    "Split",
+    "LoopPartition",
+    "Merge",
+    "Fuse",
+    "Reorder",
+    "AddUnitLoop",
+    "ComputeAt",
+    "ReverseComputeAt",
+    "ComputeInline",
+    "ReverseComputeInline",
+    "RFactor",
+    "DecomposeReduction",
+    "Blockize",
+    "Tensorize",
+    "StorageAlign",
+    "TransformLayout",
+    "Parallel",
+    "Vectorize",
+    "Unroll",
+)
+_QUALIFIED = {
+    "Annotate": _ANNOTATIONS,
+    "Unannotate": ("meta_schedule.random_compute_producer", "meta_schedule.cross_thread_reduction_block"),
+    "Bind": _THREAD_AXES,
+    "CacheRead": _SCOPES,
+    "CacheWrite": _SCOPES,
+    "SetScope": _SCOPES,
+}
+
+UNKNOWN_KIND: Final = 0
+"""An instruction the vocabulary does not hold. Id 0 is never another kind's."""
+
+_NAMES = ("", *_PLAIN_KINDS, *_QUALIFIED, *(f"{kind}/{text}" for kind, texts in _QUALIFIED.items() for text in texts))
+_IDS: Final = {name: index for index, name in enumerate(_NAMES)}
+
+
+def kind_id(kind: str, qualifier: str | None) -> int:
+    """Id of an instruction kind with the string that qualifies it; an unknown string falls back to the kind alone."""
+    return _IDS.get(f"{kind}/{qualifier}", _IDS.get(kind, UNKNOWN_KIND))
+
+
+class Field(IntEnum):
+    """Where a scalar lies in a token. Ranges are given by their first field and their length below."""
+
+    BLOCK_IN = 0
+    BLOCK_OUT = 1
+    LOOP_IN = 2
+    LOOPS_IN = 3
+    LOOP_OUT = 4
+    LOOPS_OUT = 5
+    SAMPLED = 6
+    DISTANCE = 7
+    EXTENT = 8
+    DIVISIBLE_BY_4 = 9
+    DIVISIBLE_BY_8 = 10
+    DIVISIBLE_BY_16 = 11
+    NEGATIVE = 12
+    POSITION = 13
+    VALUES = 14
+    IS_ONE = 20
+    SUFFIXES = 26
+
+
+VALUE_SLOTS: Final = 6
+"""A token holds its first six integers: on a log2 scale, as "is one" flags, and as log2 of suffix products."""
+
+TASK_AXES: Final = 8
+TASK_FIELDS: Final = 8 + 2 * TASK_AXES
+PLATFORM_FIELDS: Final = 12
+
+LAYOUT: Final = FeatureLayout(
+    version=VERSION, kinds=len(_NAMES), fields=FIELDS, task=TASK_FIELDS, platform=PLATFORM_FIELDS
+)

@@ -1,0 +1,112 @@
+"""The design space of one task: its sketches, and the replay of a candidate into a schedule ready to compile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import ScheduleError, Trace
+
+from tcl_core.batches import ScheduleBatch
+from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
+from tcl_core.space.domains import find_domains
+from tcl_core.space.traces import read_decisions, trace_json, with_decisions
+from tcl_core.tvm_import import import_tensor_intrinsics
+
+import_tensor_intrinsics()  # TuneContext imports them by the slow route otherwise.
+
+from tvm.s_tir import meta_schedule  # noqa: E402
+
+
+class DesignSpace:
+    """Sketches of one task on one target, and replay. Holds TVM objects; belongs to one thread.
+
+    Attributes:
+        task: the task.
+        sketches: in MetaSchedule's order, which depends on the task and the target only.
+    """
+
+    def __init__(self, task: Task, target_json: str) -> None:
+        self.task = task
+        self._module = tvm.ir.load_json(task.module_json)
+        self._context = meta_schedule.TuneContext(
+            mod=self._module,
+            target=tvm.target.Target(json.loads(target_json)),
+            space_generator="post-order-apply",
+            task_name=task.name,
+            # The seed decides the generated traces' own decisions only, which are the base for probing locations.
+            rand_state=1,
+            num_threads=1,
+        )
+        self._traces: list[Trace] = [schedule.trace for schedule in self._context.generate_design_space()]
+        self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._traces)))
+
+    def _sketch(self, index: int) -> Sketch:
+        trace = self._traces[index]
+
+        def read_back(decisions: Sequence[Decision]) -> tuple[Decision, ...] | None:
+            schedule = self._apply(trace, decisions)
+            return None if schedule is None else read_decisions(schedule.trace)
+
+        return Sketch(
+            task_key=self.task.key,
+            index=index,
+            trace_json=trace_json(trace, decisions=False),
+            domains=find_domains(trace, read_back),
+        )
+
+    def _apply(self, trace: Trace, decisions: Sequence[Decision]) -> Schedule | None:
+        schedule = Schedule(self._module, seed=1, debug_mask="none", error_render_level="none")
+        try:
+            with_decisions(trace, decisions).apply_to_schedule(schedule, remove_postproc=True)
+        except (ScheduleError, tvm.error.TVMError, RuntimeError, ValueError):
+            return None  # a primitive does not apply under these decisions: the candidate is illegal
+        return schedule
+
+    def _postprocess(self, candidate: Candidate) -> tuple[Schedule, Candidate] | Failure:
+        """The postprocessed schedule and the candidate as read back, or why it is illegal."""
+        schedule = self._apply(self._traces[candidate.sketch], candidate.decisions)
+        if schedule is None:
+            return Failure(stage=Stage.REPLAY, cause="a primitive does not apply")
+        replayed = Candidate(candidate.task_key, candidate.sketch, read_decisions(schedule.trace))
+        schedule.enter_postproc()
+        for postprocessor in self._context.space_generator.postprocs:
+            if not postprocessor.apply(schedule):
+                return Failure(stage=Stage.REPLAY, cause=f"rejected by {_name(postprocessor)}")
+        return schedule, replayed
+
+    def replay(self, candidate: Candidate) -> Replay | Failure:
+        """Replay and postprocess a candidate. A rejected one is a failure of stage replay (about 8 ms a call)."""
+        result = self._postprocess(candidate)
+        if isinstance(result, Failure):
+            return result
+        schedule, replayed = result
+        return Replay(
+            candidate=replayed,
+            module_json=tvm.ir.save_json(schedule.mod),
+            trace_json=trace_json(schedule.trace),
+            # The 64-bit hash is the same in every process; unsigned, so that the text is.
+            structural_hash=f"{tvm_ffi.structural_hash(schedule.mod) & (2**64 - 1):016x}",
+        )
+
+    def schedules(self, candidates: Sequence[Candidate]) -> tuple[ScheduleBatch, tuple[int, ...]]:
+        """What MetaSchedule's own cost models read, and which of the candidates are legal (by index)."""
+        measurable: list[Any] = []
+        legal: list[int] = []
+        for index, candidate in enumerate(candidates):
+            result = self._postprocess(candidate)
+            if isinstance(result, Failure):
+                continue
+            schedule, _ = result
+            arguments = meta_schedule.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
+            measurable.append(meta_schedule.MeasureCandidate(schedule, arguments))
+            legal.append(index)
+        return ScheduleBatch(context=self._context, candidates=measurable), tuple(legal)
+
+
+def _name(postprocessor: object) -> str:
+    return type(postprocessor).__name__

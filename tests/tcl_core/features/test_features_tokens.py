@@ -1,0 +1,85 @@
+"""Tokens without TVM: vocabulary, structure, values, and traces longer than there is room."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tcl_core.batches import Population
+from tcl_core.domain import DecisionDomain, DecisionKind, Sketch
+from tcl_core.features import LAYOUT, TokenTemplate
+from tcl_core.features.tokens import parse_trace, token_kind, write_values
+from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, UNKNOWN_KIND, Field, kind_id
+
+TASK, PLATFORM = np.zeros(LAYOUT.task, np.float32), np.zeros(LAYOUT.platform, np.float32)
+
+
+def sketch_of(rows: list[list[object]], domains: tuple[DecisionDomain, ...] = ()) -> Sketch:
+    return Sketch(task_key="t", index=0, trace_json=json.dumps([rows, []]), domains=domains)
+
+
+def test_ids_are_distinct_and_unknown_is_zero() -> None:
+    assert kind_id("Split", None) != kind_id("Fuse", None)
+    assert kind_id("Bind", "threadIdx.x") != kind_id("Bind", "blockIdx.x")
+    assert kind_id("Bind", "somewhere new") == kind_id("Bind", None)
+    assert kind_id("NoSuchInstruction", None) == UNKNOWN_KIND
+
+
+def test_an_annotation_is_told_by_its_key() -> None:
+    instructions, _ = parse_trace(json.dumps([[["Annotate", ["b0", 32], ["meta_schedule.parallel"], []]], []]))
+    assert token_kind(instructions[0]) == kind_id("Annotate", "meta_schedule.parallel")
+
+
+def test_postprocessing_is_not_looked_at() -> None:
+    rows = [["GetSBlock", [], ["a", "main"], ["b0"]], ["EnterPostproc", [], [], []], ["Unroll", ["l1"], [], []]]
+    instructions, decisions = parse_trace(json.dumps([rows, [[2, 1]]]))
+    assert len(instructions) == 1
+    assert decisions == {}
+
+
+def test_values_are_logarithms_flags_and_suffixes() -> None:
+    row = np.zeros(FIELDS, np.float32)
+    write_values(row, (4.0, 1.0, 16.0))
+    assert row[Field.VALUES] == pytest.approx(math.log2(5) / 4)
+    assert list(row[Field.IS_ONE : Field.IS_ONE + 3]) == [0, 1, 0]
+    assert row[Field.SUFFIXES] == pytest.approx(6 / 4)
+    assert row[Field.SUFFIXES + 2] == pytest.approx(1.0)
+    assert row[Field.DIVISIBLE_BY_16] == 1
+    assert row[Field.EXTENT] == pytest.approx(6 / 4)
+
+
+def test_a_split_shows_the_factors_its_sampling_instruction_decided() -> None:
+    rows: list[list[object]] = [
+        ["SamplePerfectTile", ["l0"], [2, 64], ["v1", "v2"]],
+        ["Split", ["l0", "v1", "v2"], [True, False], ["l3", "l4"]],
+    ]
+    domain = DecisionDomain(instruction=0, kind=DecisionKind.TILE, values=((1, 8), (2, 4), (8, 1)))
+    template = TokenTemplate(sketch_of(rows, (domain,)), TASK, PLATFORM)
+    batch = template.featurise(Population(sketch=0, choices=np.array([[0], [2]], np.int32)))
+    values = slice(Field.VALUES, Field.VALUES + 2)
+    assert np.array_equal(batch.fields[:, 0, values], batch.fields[:, 1, values])
+    assert not np.array_equal(batch.fields[0, 1], batch.fields[1, 1])
+
+
+def test_a_long_trace_keeps_its_sampling_instructions_and_counts_the_rest() -> None:
+    rows: list[list[object]] = [["GetSBlock", [], [f"b{i}", "main"], [f"b{i}"]] for i in range(MAX_TOKENS + 5)]
+    rows.append(["SampleCategorical", [], [[0, 16], [0.5, 0.5]], ["v1"]])
+    domain = DecisionDomain(
+        instruction=len(rows) - 1, kind=DecisionKind.CATEGORY, values=((0,), (1,)), literals=(0.0, 16.0)
+    )
+    template = TokenTemplate(sketch_of(rows, (domain,)), TASK, PLATFORM)
+    assert len(template.kinds) == MAX_TOKENS
+    assert template.dropped == 6
+    batch = template.featurise(Population(sketch=0, choices=np.array([[0], [1]], np.int32)))
+    assert batch.kinds[-1] == kind_id("SampleCategorical", None)
+    assert not np.array_equal(batch.fields[0], batch.fields[1])
+
+
+def test_fields_stay_in_a_sane_range() -> None:
+    row = np.zeros(FIELDS, np.float32)
+    write_values(row, (4096.0, -1.0, 512.0, 64.0))
+    assert np.isfinite(row).all()
+    assert np.abs(row).max() < 10
