@@ -1,0 +1,44 @@
+"""``bench``: run one bench and print its table."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from rich.table import Table
+
+from tcl_core.bench.result import BenchResult
+from tcl_core.command_line.output import Output
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Run and show; each bench is a module of its name."""
+    module = importlib.import_module(f"tcl_core.bench.{arguments.name}")
+
+    def report(line: str) -> None:
+        output.status.print(line, soft_wrap=True, markup=False)
+
+    result: BenchResult = module.run(report)
+    if not output.json:
+        _show(result, output)
+    output.emit(result.json())
+
+
+def _show(result: BenchResult, output: Output) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(result.name)
+    for heading in ("median", "lowest", "highest", "unit", "repeats"):
+        table.add_column(heading, justify="right")
+    for series in result.series:
+        row = series.row()
+        numbers = (f"{row[name]:,.2f}" for name in ("median", "low", "high"))
+        table.add_row(series.name, *numbers, series.unit, str(row["repeats"]))
+    output.result.print(table)
+    output.result.print(f"on {result.subject}; {result.machine}", soft_wrap=True, markup=False)
+    if result.ratio is not None and result.ratio_spread is not None:
+        low, high = result.ratio_spread
+        output.result.print(f"ratio {result.ratio:.1f}x ({low:.1f} - {high:.1f})", highlight=False)
+    for name, value in result.remarks:
+        output.result.print(f"{name}: {value:.3g}" if isinstance(value, float) else f"{name}: {value}")
+    verdict = "met" if result.passed else "MISSED"
+    output.result.print(f"goal {result.goal}: {verdict}", soft_wrap=True, markup=False)

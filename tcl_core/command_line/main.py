@@ -1,0 +1,46 @@
+"""Dispatch and exit status: 0 done, 2 bad input or usage, 130 interrupted with work saved, 1 a bug."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+
+from tcl_core.command_line.output import Output
+from tcl_core.command_line.parser import make_parser
+from tcl_core.errors import Interrupted, UserError
+
+DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; returns the exit status."""
+    try:
+        arguments = make_parser().parse_args(argv)
+    except SystemExit as exit_:  # argparse has printed usage or help
+        return exit_.code if isinstance(exit_.code, int) else BAD_INPUT
+    output = Output(as_json=arguments.json)
+    try:
+        _command(arguments)(arguments, output)
+    except UserError as error:
+        output.status.print(str(error), style="bold red", soft_wrap=True, markup=False)
+        return BAD_INPUT
+    except (Interrupted, KeyboardInterrupt):
+        output.status.print("Stopped. Everything measured is saved; the same command continues.", soft_wrap=True)
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
+        from tcl_core.engine import write_crash_log
+
+        log = write_crash_log(error)
+        output.status.print(
+            f"This is a bug in TCL Studio ({type(error).__name__}: {error}); the details are in {log}.",
+            soft_wrap=True,
+            markup=False,
+        )
+        return BUG
+    return DONE
+
+
+def _command(arguments: argparse.Namespace):  # type: ignore[no-untyped-def]
+    """The subcommand's `run(arguments, output)`; each lives in a module of its name and is imported when asked for."""
+    return importlib.import_module(f"tcl_core.command_line.{arguments.command}").run

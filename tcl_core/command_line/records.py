@@ -1,0 +1,69 @@
+"""``records``: everything a workspace has measured, oldest first."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from tcl_core.command_line.output import Output
+from tcl_core.domain import Record
+
+_SHOWN = 40
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """List records; a person sees the newest, JSON holds all."""
+    from tcl_core.store import Workspace
+
+    with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
+        records = workspace.records()
+        names = {task.key: task.name for net in workspace.networks() for task in workspace.tasks(net.digest)}
+    if not output.json:
+        _show(records, names, output)
+    output.emit({"records": [_row(record, names) for record in records]})
+
+
+def _row(record: Record, names: dict[str, str]) -> dict[str, Any]:
+    failure = record.failure
+    return {
+        "task": names.get(record.candidate.task_key, record.candidate.task_key),
+        "task_key": record.candidate.task_key,
+        "platform": record.platform,
+        "sketch": record.candidate.sketch,
+        "decisions": [list(decision) for decision in record.candidate.decisions],
+        "latencies_s": list(record.latencies_s),
+        "failure": {"stage": failure.stage.value, "cause": failure.cause} if failure else None,
+        "cut_off": record.cut_off,
+        "score": record.rationale.score,
+        "R": record.rationale.representativeness,
+        "D": record.rationale.diversity,
+        "U": record.rationale.uncertainty,
+        "source": record.source.value,
+        "round": record.round,
+        "measured_at": record.measured_at,
+    }
+
+
+def _show(records: tuple[Record, ...], names: dict[str, str], output: Output) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("task", overflow="fold")
+    for heading in ("sketch", "latency (µs)", "score", "R", "D", "U"):
+        table.add_column(heading, justify="right")
+    table.add_column("failure")
+    for record in records[-_SHOWN:]:
+        why = record.rationale
+        parts = (why.score, why.representativeness, why.diversity, why.uncertainty)
+        latency = f"{record.latency_s * 1e6:,.1f}" if record.latency_s is not None else "-"
+        failure = f"{record.failure.stage.value}: {record.failure.cause}" if record.failure else ""
+        table.add_row(
+            names.get(record.candidate.task_key, record.candidate.task_key),
+            str(record.candidate.sketch),
+            latency,
+            *(f"{part:.2f}" if part is not None else "-" for part in parts),
+            failure,
+        )
+    output.result.print(table)
+    output.result.print(f"{min(_SHOWN, len(records))} of {len(records)} records shown; --json holds all")

@@ -1,0 +1,111 @@
+"""``tune``: a run in the terminal, with progress by candidate."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from platformdirs import user_data_path
+
+from tcl_core.command_line.output import Output
+from tcl_core.command_line.report import library_json, show_library
+from tcl_core.command_line.watch import RunWatch
+from tcl_core.config import Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
+from tcl_core.events import CancelToken, Finished, RunStarted
+
+_SAMPLE_MINUTES, _MINUTES = 3.0, 10.0
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Tune, then show what came of it."""
+    from tcl_core.tuner import Tuner
+
+    config = make_config(arguments)
+    token = CancelToken()
+    started: RunStarted | None = None
+    finished: Finished | None = None
+    with _stop_on_interrupt(token, output), RunWatch(output) as watch:
+        for event in Tuner(config, token).events():
+            watch.show(event)
+            if isinstance(event, RunStarted):
+                started = event
+            elif isinstance(event, Finished):
+                finished = event
+    if started is None or finished is None:
+        raise AssertionError("a run ended without saying so")
+    if not output.json:
+        _show(finished, config, output)
+    output.emit(_result(started, finished, config))
+
+
+def make_config(arguments: argparse.Namespace) -> RunConfig:
+    """The run that the options describe."""
+    budget_minutes = arguments.minutes
+    if budget_minutes is None and arguments.trials is None:
+        budget_minutes = _MINUTES if arguments.network else _SAMPLE_MINUTES
+    name = Path(arguments.network).stem if arguments.network else "sample"
+    workspace = arguments.workspace or user_data_path("tcl-studio", appauthor=False) / "workspaces" / name
+    return RunConfig(
+        network=str(Path(arguments.network).resolve()) if arguments.network else None,
+        workspace=str(Path(workspace).resolve()),
+        target=arguments.target,
+        threads=arguments.threads,
+        seed=arguments.seed,
+        budget=Budget(trials=arguments.trials, minutes=budget_minutes),
+        network_config=NetworkConfig(shapes=tuple(arguments.shape)),
+        cost_model=CostModelConfig(name=arguments.cost_model),
+        sampler=SamplerConfig(name=arguments.sampler),
+    )
+
+
+@contextmanager
+def _stop_on_interrupt(token: CancelToken, output: Output) -> Iterator[None]:
+    """The first Ctrl+C stops at the next candidate; the second ends the process at once (workers follow it)."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        if token.stopped:
+            os._exit(130)
+        token.stop()
+        output.status.print("Stopping after this candidate; everything measured is saved. Ctrl+C again ends at once.")
+
+    previous = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[str, Any]:
+    result = {
+        "network": started.network.name,
+        "platform": started.platform.name,
+        "target": started.platform.target_json,
+        "tasks": len(started.states),
+        "trials": finished.trials,
+        "failed": finished.failed,
+        "resumed_records": started.resumed_records,
+        "seconds": finished.seconds,
+        "seconds_by_stage": dict(finished.seconds_by_stage),
+        "candidates_scored": finished.candidates_scored,
+        "reason": finished.reason,
+        "workspace": config.workspace,
+    }
+    return result | (library_json(finished.library) if finished.library else {})
+
+
+def _show(finished: Finished, config: RunConfig, output: Output) -> None:
+    stages = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in finished.seconds_by_stage)
+    output.result.print(
+        f"{finished.trials} trials ({finished.failed} failed) in {finished.seconds:.0f} s ({stages}); "
+        f"{finished.candidates_scored:,} candidates scored; ended by {finished.reason}",
+        soft_wrap=True,
+    )
+    if finished.library:
+        show_library(finished.library, output)
+    output.result.print(f"workspace: {config.workspace}", soft_wrap=True, markup=False)

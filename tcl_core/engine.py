@@ -1,0 +1,182 @@
+"""The engine process: the tuner behind a pipe. Commands come in, events go out. Imports nothing heavy by itself.
+
+`serve` is the target of a process started with the "spawn" method. It leads a process group of its own, so that its
+owner can kill it together with every worker it started.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import signal
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tcl_core.config import LibraryConfig, NetworkConfig
+from tcl_core.domain import Failure, Stage
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.events import (
+    CancelToken,
+    Command,
+    Crashed,
+    EngineReady,
+    Event,
+    ExportLibrary,
+    Finished,
+    LibraryBuilt,
+    OpenNetwork,
+    PauseRun,
+    Progress,
+    Quit,
+    Refused,
+    ResumeRun,
+    StartRun,
+    StopRun,
+)
+
+_HEARTBEAT_S = 1.0
+_LOG = logging.getLogger(__name__)
+
+
+def serve(connection: Connection) -> None:
+    """Warm TVM, say `EngineReady`, then carry out commands until `Quit` or until the owner is gone."""
+    started = time.perf_counter()
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl+C is for the owner, who then sends StopRun
+    _Engine(connection, started).run()
+
+
+def write_crash_log(error: BaseException) -> Path:
+    """Keep the traceback of a bug; returns where it lies."""
+    handle, name = tempfile.mkstemp(prefix="tcl-studio-", suffix=".log")
+    with os.fdopen(handle, "w", encoding="utf-8") as log:
+        log.writelines(traceback.format_exception(error))
+    return Path(name)
+
+
+class _Engine:
+    """Two threads: a reader that obeys pause and stop at once, and this one, which does the work in order."""
+
+    def __init__(self, connection: Connection, started: float) -> None:
+        self._connection, self._started = connection, started
+        self._sending = threading.Lock()
+        self._queue: queue.Queue[Command] = queue.Queue()
+        self._token = CancelToken()
+        self._last: Progress | None = None
+
+    def run(self) -> None:
+        """Serve until the end; on end of file the owner is gone and so are we."""
+        threading.Thread(target=self._read, name="engine-reader", daemon=True).start()
+        threading.Thread(target=self._beat, name="engine-heartbeat", daemon=True).start()
+        from tcl_core.tvm_import import import_tensor_intrinsics
+
+        import_tensor_intrinsics()
+        self._send(EngineReady(seconds=time.perf_counter() - self._started, pid=os.getpid()))
+        while not isinstance(command := self._queue.get(), Quit):
+            self._guard(command)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                command = self._connection.recv()
+            except (EOFError, OSError):
+                self._token.stop()
+                self._queue.put(Quit())
+                return
+            match command:
+                case PauseRun():
+                    self._token.pause()
+                case ResumeRun():
+                    self._token.resume()
+                case StopRun():
+                    self._token.stop()
+                case Quit():
+                    self._token.stop()
+                    self._queue.put(command)
+                    return
+                case _:
+                    self._queue.put(command)
+
+    def _beat(self) -> None:
+        """Repeat the last progress every second: a long compile must not look like a hang."""
+        while True:
+            time.sleep(_HEARTBEAT_S)
+            last = self._last
+            if last is not None and time.time() - last.at > _HEARTBEAT_S:
+                now = time.time()
+                beat = replace(last, at=now, elapsed_s=last.elapsed_s + (now - last.at))
+                self._last = beat
+                self._send(beat)
+
+    def _send(self, event: Event) -> None:
+        with self._sending:
+            try:
+                self._connection.send(event)
+            except OSError:
+                self._token.stop()  # the owner is gone; the reader ends us
+
+    def _guard(self, command: Command) -> None:
+        self._token = CancelToken()
+        try:
+            for event in self._carry_out(command):
+                if isinstance(event, Progress):
+                    self._last = event
+                self._send(event)
+        except UserError as error:
+            self._send(Refused(stage=error.stage, sentence=str(error)))
+        except Interrupted:
+            self._send(self._stopped())
+        except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the engine lives on
+            log = write_crash_log(error)
+            _LOG.exception("a command crashed")
+            failure = Failure(stage=Stage.SEARCH, cause=type(error).__name__, message=str(error))
+            self._send(Crashed(failure=failure, log_path=str(log)))
+        finally:
+            self._last = None
+
+    def _stopped(self) -> Finished:
+        last = self._last
+        return Finished(
+            reason="stopped",
+            trials=last.trials if last else 0,
+            failed=last.failed if last else 0,
+            seconds=last.elapsed_s if last else 0.0,
+            seconds_by_stage=(),
+            candidates_scored=last.candidates_scored if last else 0,
+            library=None,
+        )
+
+    def _carry_out(self, command: Command) -> Iterator[Event]:
+        handlers: dict[type, Callable[..., Iterator[Event]]] = {
+            OpenNetwork: self._open,
+            StartRun: self._tune,
+            ExportLibrary: self._export,
+        }
+        return handlers[type(command)](command)
+
+    def _open(self, command: OpenNetwork) -> Iterator[Event]:
+        from tcl_core.tuner import open_network
+
+        opened = open_network(command.path, command.target, command.threads, NetworkConfig(shapes=command.shapes))
+        yield opened.event()
+
+    def _tune(self, command: StartRun) -> Iterator[Event]:
+        from tcl_core.tuner import Tuner
+
+        yield from Tuner(command.config, self._token).events()
+
+    def _export(self, command: ExportLibrary) -> Iterator[Event]:
+        from tcl_core.store import Workspace
+        from tcl_core.tuner import export_network
+
+        with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
+            report = export_network(workspace, command.network, Path(command.out), LibraryConfig(), self._token)
+        yield LibraryBuilt(report=report)

@@ -1,0 +1,74 @@
+"""Where a run's wall time goes, and how much of its budget is left."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tcl_core.config import Budget
+from tcl_core.domain import Stage
+
+_LIBRARY_SHARE = 0.15
+_LIBRARY_MOST_S = 25.0
+"""Time kept back from a budget in minutes for building, checking and timing the library."""
+
+_RECENT_TRIALS = 128
+"""Trials the estimate of the time left looks back on."""
+
+
+class RunClock:
+    """Accumulates seconds by stage and watches the budget. Belongs to the run's thread."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.started = time.perf_counter()
+        self.seconds: dict[Stage, float] = {}
+        self.trial_seconds: deque[float] = deque(maxlen=_RECENT_TRIALS)
+        self._held = 0.0
+        self._last_trial_s = 0.0
+
+    @contextmanager
+    def stage(self, stage: Stage) -> Iterator[None]:
+        """Count the block's wall time towards a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(stage, time.perf_counter() - start)
+
+    def add(self, stage: Stage, seconds: float) -> None:
+        """Count seconds measured elsewhere towards a stage."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
+    def note_trial(self) -> None:
+        """A record was made; what searching and learning took since the last one counts as well."""
+        now = self.elapsed_s
+        self.trial_seconds.append(now - self._last_trial_s)
+        self._last_trial_s = now
+
+    def hold(self, seconds: float) -> None:
+        """A pause costs no budget."""
+        self._held += seconds
+
+    @property
+    def elapsed_s(self) -> float:
+        """Wall time since the start, pauses left out."""
+        return time.perf_counter() - self.started - self._held
+
+    @property
+    def tuning_s(self) -> float | None:
+        """Seconds the rounds may take: the minutes asked for, less what the library needs."""
+        if self.budget.minutes is None:
+            return None
+        whole = self.budget.minutes * 60
+        return whole - min(whole * _LIBRARY_SHARE, _LIBRARY_MOST_S)
+
+    def out_of_time(self) -> bool:
+        """Whether the rounds must end now."""
+        return self.tuning_s is not None and self.elapsed_s >= self.tuning_s
+
+    def trials_left(self, trials: int) -> int | None:
+        """Trials the budget still allows; None without such a limit."""
+        return None if self.budget.trials is None else max(0, self.budget.trials - trials)

@@ -1,0 +1,44 @@
+"""Opening: an ONNX file and a target text become a network with tasks on a platform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcl_core.config import NetworkConfig
+from tcl_core.domain import Platform, Task
+from tcl_core.events import NetworkOpened
+from tcl_core.hardware.target import resolve_platform
+from tcl_core.network.importer import ImportedNetwork, import_network
+from tcl_core.network.load import LoadedNetwork, load_network
+from tcl_core.network.sample import sample_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A network on a platform, with the objects the library is built from."""
+
+    loaded: LoadedNetwork
+    imported: ImportedNetwork
+    platform: Platform
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        return self.imported.tasks
+
+    def event(self) -> NetworkOpened:
+        """What a watcher is told."""
+        return NetworkOpened(
+            network=self.imported.network, platform=self.platform, tasks=self.tasks, report=self.imported.report
+        )
+
+
+def open_network(path: str | None, target: str, threads: int | None, config: NetworkConfig) -> Opened:
+    """Load, check and import a network; None is the bundled sample.
+
+    Raises:
+        UserError: whatever is wrong with the file, its shapes or the target, in one sentence.
+    """
+    platform = resolve_platform(target, threads)
+    loaded = load_network(sample_path() if path is None else Path(path), config)
+    return Opened(loaded=loaded, imported=import_network(loaded, platform.target_json, config), platform=platform)

@@ -1,0 +1,284 @@
+"""A run: rounds of search -> select -> measure -> learn until the budget or the expected gain is used up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from tcl_core.config import RunConfig, SearchConfig
+from tcl_core.cost_model import make_cost_model
+from tcl_core.cost_model.base import CostModel
+from tcl_core.domain import LibraryReport, MeasureRequest, Rationale, Record, Replay, Source, Stage
+from tcl_core.errors import UserError
+from tcl_core.events import (
+    CancelToken,
+    Event,
+    Finished,
+    LibraryBuilt,
+    Notice,
+    PhaseChanged,
+    Progress,
+    RecordMeasured,
+    RoundFinished,
+    RunStarted,
+)
+from tcl_core.features import LAYOUT, platform_features
+from tcl_core.measure import Measurer
+from tcl_core.search.progress import estimate_eta
+from tcl_core.search.scheduler import Choice, TaskScheduler
+from tcl_core.selection import make_sampler
+from tcl_core.store import Workspace
+from tcl_core.tuner.clock import RunClock
+from tcl_core.tuner.export import build_library
+from tcl_core.tuner.opening import Opened, open_network
+from tcl_core.tuner.task_work import TaskWork, estimate_s
+
+_REPLAYING_SHARE = 8
+"""A model that reads replayed schedules pays 8 ms a candidate, so its generations are this much smaller."""
+
+
+class Tuner:
+    """One run. `events` does the work and yields what a watcher is told; the cancel token may be used from any thread.
+
+    Attributes:
+        trials, failed: of this run.
+    """
+
+    def __init__(self, config: RunConfig, cancel: CancelToken, opened: Opened | None = None) -> None:
+        self.config, self.cancel = config, cancel
+        self.trials = self.failed = 0
+        self._opened = opened
+        self._clock = RunClock(config.budget)
+        self._generator = np.random.default_rng(config.seed)
+        self._sampler = make_sampler(config.sampler)
+        self._model = make_cost_model(config.cost_model, LAYOUT, config.seed)
+        self._works: dict[str, TaskWork] = {}
+        self._rounds = 0
+
+    def events(self) -> Iterator[Event]:
+        """Run to the end.
+
+        Raises:
+            UserError: bad input, or a platform this machine cannot measure.
+            Interrupted: the token was stopped; every record is committed and the model is saved.
+        """
+        config = self.config
+        yield PhaseChanged(stage=Stage.IMPORT, detail="reading the network")
+        opened = self._opened or open_network(config.network, config.target, config.threads, config.network_config)
+        if not opened.platform.runnable:
+            raise UserError(
+                "target",
+                f"This machine cannot run code for {opened.platform.name}, so nothing can be measured; "
+                "tune on a machine that has it, or choose --target cpu.",
+            )
+        with Workspace.open(Path(config.workspace)) as workspace:
+            run_id, resumed = self._enter(workspace, opened)
+            yield opened.event()
+            yield self._started(run_id, opened, resumed)
+            reason = "stopped"
+            library: LibraryReport | None = None
+            try:
+                reason = yield from self._rounds_on(workspace, opened)
+                yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
+                library = build_library(workspace, opened, config.library, self.cancel)
+                yield LibraryBuilt(report=library)
+            finally:
+                workspace.finish_run(
+                    run_id, reason, self.trials, self.failed, self._clock.elapsed_s, self._seconds_by_stage()
+                )
+            yield self._finished(reason, library)
+
+    def _search_config(self) -> SearchConfig:
+        search = self.config.search
+        if self._model.reads == "schedules":
+            return replace(search, population=search.population // _REPLAYING_SHARE, generations=2)
+        return search
+
+    def _enter(self, workspace: Workspace, opened: Opened) -> tuple[int, int]:
+        """Put network and platform into the workspace, take earlier records out of it: (run id, their number)."""
+        workspace.add_platform(opened.platform)
+        workspace.add_network(opened.imported.network, opened.tasks)
+        context = platform_features(opened.platform)
+        chosen = [task for task in opened.tasks if not self.config.include or task.key in self.config.include]
+        if not chosen:
+            raise UserError("network", f"{opened.imported.network.name} has no task to tune; nothing was selected.")
+        search = self._search_config()
+        resumed = 0
+        for task in chosen:
+            work = TaskWork(task, opened.platform.target_json, context, search)
+            records = workspace.records(task_key=task.key, platform=opened.platform.fingerprint)
+            work.add_records(records)
+            if records:
+                work.close_round(exhausted=False)
+            resumed += len(records)
+            self._works[task.key] = work
+        run_id = workspace.start_run(self.config, opened.imported.network.digest, opened.platform.fingerprint)
+        return run_id, resumed
+
+    def _started(self, run_id: int, opened: Opened, resumed: int) -> RunStarted:
+        return RunStarted(
+            run_id=run_id,
+            config=self.config,
+            network=opened.imported.network,
+            platform=opened.platform,
+            states=tuple(work.state for work in self._works.values()),
+            resumed_records=resumed,
+        )
+
+    def _rounds_on(self, workspace: Workspace, opened: Opened) -> Iterator[Event]:
+        """All rounds; returns why they ended."""
+        model = self._model
+        checkpoint = workspace.checkpoint_path(opened.platform.fingerprint, model.name)
+        if checkpoint.exists():
+            model.load(checkpoint)
+        scheduler = TaskScheduler(self.config.scheduler)
+        with Measurer(opened.platform, self.config.measure) as measurer:
+            while True:
+                self._wait_if_paused()
+                reason = self._ended()
+                if reason is not None:
+                    break
+                choice = scheduler.next([work.state for work in self._works.values()])
+                if choice is None:
+                    reason = "no expected gain"
+                    break
+                yield from self._round(choice, model, measurer, workspace, opened)
+                model.save(checkpoint)
+        yield from self._rejections()
+        return reason
+
+    def _ended(self) -> str | None:
+        if self._clock.trials_left(self.trials) == 0:
+            return "trials"
+        return "minutes" if self._clock.out_of_time() else None
+
+    def _wait_if_paused(self) -> None:
+        start = time.perf_counter()
+        self.cancel.checkpoint()
+        self._clock.hold(time.perf_counter() - start)
+
+    def _round(
+        self, choice: Choice, model: CostModel, measurer: Measurer, workspace: Workspace, opened: Opened
+    ) -> Iterator[Event]:
+        """Search, select, measure and learn for one task."""
+        work = self._works[choice.task_key]
+        left = self._clock.trials_left(self.trials)
+        count = choice.count if left is None else min(choice.count, left)
+        yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
+        with self._clock.stage(Stage.SEARCH):
+            chosen = work.propose(count, model, self._sampler, self._generator, self.cancel)
+        yield self._progress()
+        records: list[Record] = []
+        if chosen:
+            yield PhaseChanged(stage=Stage.COMPILE, task_key=choice.task_key)
+            for record in self._measure(chosen, work, measurer, opened):
+                workspace.add_record(record)
+                records.append(record)
+                self.trials += 1
+                self.failed += record.failure is not None
+                yield RecordMeasured(record=record)
+                yield self._progress()
+            work.add_records(records)
+        work.close_round(exhausted=not chosen)
+        start = time.perf_counter()
+        if records:
+            yield PhaseChanged(stage=Stage.LEARN, task_key=choice.task_key)
+            with self._clock.stage(Stage.LEARN):
+                self._learn(model)
+        yield RoundFinished(
+            round=self._rounds,
+            state=work.state,
+            rank_correlation=_rank_correlation(records),
+            learn_s=time.perf_counter() - start,
+        )
+        self._rounds += 1
+
+    def _measure(
+        self, chosen: Sequence[tuple[Replay, Rationale]], work: TaskWork, measurer: Measurer, opened: Opened
+    ) -> Iterator[Record]:
+        """Compile and time the chosen; ends early when the minutes are over."""
+        requests = [
+            MeasureRequest(id=index, module_json=replay.module_json) for index, (replay, _) in enumerate(chosen)
+        ]
+        start, timed = time.perf_counter(), 0.0
+        for result in measurer.measure(requests, work.state.best_s, self.cancel):
+            replay, rationale = chosen[result.id]
+            timed += result.run_s
+            self._clock.note_trial()
+            yield Record(
+                candidate=replay.candidate,
+                platform=opened.platform.fingerprint,
+                trace_json=replay.trace_json,
+                structural_hash=replay.structural_hash,
+                latencies_s=result.latencies_s,
+                failure=result.failure,
+                rationale=rationale,
+                cut_off=result.cut_off,
+                source=Source.SEARCH,
+                round=self._rounds,
+                measured_at=time.time(),
+            )
+            if self._clock.out_of_time():
+                break
+        self._clock.add(Stage.MEASURE, timed)
+        self._clock.add(Stage.COMPILE, max(0.0, time.perf_counter() - start - timed))
+
+    def _learn(self, model: CostModel) -> None:
+        groups = [group for work in self._works.values() if (group := work.group(model)) is not None]
+        if groups:
+            model.fit(groups, self.cancel)
+
+    def _progress(self) -> Progress:
+        fraction, low, high = estimate_eta(
+            self._clock.elapsed_s, self.trials, self._clock.budget, self._clock.trial_seconds
+        )
+        return Progress(
+            trials=self.trials,
+            failed=self.failed,
+            elapsed_s=self._clock.elapsed_s,
+            fraction=fraction,
+            eta_low_s=low,
+            eta_high_s=high,
+            candidates_scored=self._scored(),
+            estimate_s=estimate_s(list(self._works.values())),
+        )
+
+    def _scored(self) -> int:
+        return sum(work.scored for work in self._works.values())
+
+    def _rejections(self) -> Iterator[Event]:
+        causes: dict[str, int] = {}
+        for work in self._works.values():
+            for cause, count in work.rejected.items():
+                causes[cause] = causes.get(cause, 0) + count
+        for cause, count in sorted(causes.items()):
+            yield Notice(sentence=f"{count} proposed candidates were {cause} in replay and never measured.")
+
+    def _seconds_by_stage(self) -> tuple[tuple[str, float], ...]:
+        stages = (Stage.SEARCH, Stage.COMPILE, Stage.MEASURE, Stage.LEARN)
+        return tuple((stage.value, self._clock.seconds.get(stage, 0.0)) for stage in stages)
+
+    def _finished(self, reason: str, library: LibraryReport | None) -> Finished:
+        return Finished(
+            reason=reason,
+            trials=self.trials,
+            failed=self.failed,
+            seconds=self._clock.elapsed_s,
+            seconds_by_stage=self._seconds_by_stage(),
+            candidates_scored=self._scored(),
+            library=library,
+        )
+
+
+def _rank_correlation(records: Sequence[Record]) -> float | None:
+    """Spearman's rho of predicted score against measured speed; None below three scored successes."""
+    pairs = [(r.rationale.score, -r.latency_s) for r in records if r.rationale.score is not None and r.latency_s]
+    if len(pairs) < 3 or len({score for score, _ in pairs}) < 2 or len({speed for _, speed in pairs}) < 2:
+        return None
+    scores, speeds = zip(*pairs, strict=True)
+    return float(spearmanr(scores, speeds).statistic)

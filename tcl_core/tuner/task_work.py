@@ -1,0 +1,213 @@
+"""One task at work: its design space, its featuriser, what was measured of it, and what to measure next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tcl_core.batches import FeatureBatch, FloatArray, Pool, Population, Prediction, TaskGroup
+from tcl_core.config import SearchConfig
+from tcl_core.cost_model.base import CostModel
+from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Task, TaskState
+from tcl_core.events import CancelToken
+from tcl_core.features import TokenTemplate, task_features
+from tcl_core.search.evolution import Evolution
+from tcl_core.search.population import DecisionSpace
+from tcl_core.selection.base import Sampler
+from tcl_core.space.design_space import DesignSpace
+
+_SEEDS = 32
+_OVERSAMPLING = 8
+"""Pool candidates per wanted one: on CUDA nine of ten random candidates are rejected in replay (measured)."""
+
+
+class TaskWork:
+    """The per-task half of a run. Belongs to the run's thread.
+
+    Attributes:
+        state: what the scheduler and the watcher see.
+        scored: candidates scored so far.
+        rejected: candidates replay rejected so far, by cause.
+    """
+
+    def __init__(self, task: Task, target_json: str, platform: FloatArray, search: SearchConfig) -> None:
+        self.state = TaskState(task=task)
+        self._evolution = Evolution(search)
+        self.scored = 0
+        self.rejected: dict[str, int] = {}
+        self._target_json, self._platform = target_json, platform
+        self._space: DesignSpace | None = None
+        self._templates: tuple[TokenTemplate, ...] = ()
+        self._spaces: tuple[DecisionSpace, ...] = ()
+        self._records: list[Record] = []
+        self._seen: set[Candidate] = set()
+        self._hashes: set[str] = set()
+
+    @property
+    def space(self) -> DesignSpace:
+        """Made at first use: locations are probed by replays, which on a large network adds up."""
+        if self._space is None:
+            self._space = DesignSpace(self.state.task, self._target_json)
+            context = task_features(self.state.task)
+            self._templates = tuple(TokenTemplate(s, context, self._platform) for s in self._space.sketches)
+            self._spaces = tuple(DecisionSpace(sketch) for sketch in self._space.sketches)
+        return self._space
+
+    def add_records(self, records: Iterable[Record]) -> None:
+        """Take in what was measured, now or in an earlier run."""
+        for record in records:
+            self._records.append(record)
+            self._seen.add(record.candidate)
+            if record.structural_hash:
+                self._hashes.add(record.structural_hash)
+        best = [record.latency_s for record in self._records if record.latency_s is not None]
+        self.state = replace(
+            self.state,
+            trials=len(self._records),
+            failures=sum(record.failure is not None for record in self._records),
+            best_s=min(best, default=None),
+        )
+
+    def close_round(self, *, exhausted: bool) -> None:
+        """Note the best latency after a round."""
+        history = self.state.history_s
+        if self.state.best_s is not None and not exhausted:
+            history = (*history, self.state.best_s)
+        self.state = replace(self.state, history_s=history, exhausted=exhausted or self.state.exhausted)
+
+    def propose(
+        self,
+        count: int,
+        model: CostModel,
+        sampler: Sampler,
+        generator: np.random.Generator,
+        cancel: CancelToken,
+    ) -> list[tuple[Replay, Rationale]]:
+        """Search, select and replay: up to `count` new, distinct, legal schedules with why each was chosen."""
+        sketches = self.space.sketches
+        proposals = self._evolution.propose(sketches, self._scorer(model), self._seeds(), self._seen, generator, cancel)
+        self.scored += proposals.scored
+        if not proposals.candidates:
+            return []
+        prediction = proposals.pool_prediction
+        pool = Pool(
+            scores=prediction.scores,
+            spread=prediction.spread,
+            embeddings=prediction.embeddings,
+            measured=self._measured_embeddings(model, prediction.embeddings.shape[1]),
+        )
+        selection = sampler.select(pool, min(len(proposals.candidates), count * _OVERSAMPLING), generator)
+        chosen: list[tuple[Replay, Rationale]] = []
+        for place, index in enumerate(selection.indices):
+            cancel.checkpoint()
+            replay = self._new_replay(proposals.candidates[index])
+            if replay is not None:
+                rationale = Rationale(
+                    score=float(prediction.scores[index]) if model.trained else None,
+                    representativeness=_part(selection.representativeness[place]),
+                    diversity=_part(selection.diversity[place]),
+                    uncertainty=_part(selection.uncertainty[place]),
+                )
+                chosen.append((replay, rationale))
+            if len(chosen) == count:
+                break
+        return chosen
+
+    def _new_replay(self, candidate: Candidate) -> Replay | None:
+        """A legal schedule that was neither measured nor chosen before, or None."""
+        result = self.space.replay(candidate)
+        self._seen.add(candidate)
+        if isinstance(result, Failure):
+            self.rejected[result.cause] = self.rejected.get(result.cause, 0) + 1
+            return None
+        if result.structural_hash in self._hashes:
+            return None
+        self._hashes.add(result.structural_hash)
+        self._seen.add(result.candidate)
+        return result
+
+    def _seeds(self) -> list[Candidate]:
+        good = [(record.latency_s, record.candidate) for record in self._records if record.latency_s is not None]
+        return [candidate for _, candidate in sorted(good, key=lambda pair: pair[0] or 0.0)[:_SEEDS]]
+
+    def _scorer(self, model: CostModel) -> Callable[[Population], Prediction]:
+        def score(population: Population) -> Prediction:
+            if model.reads == "tokens":
+                return model.predict(self._templates[population.sketch].featurise(population))
+            return self._score_schedules(model, population)
+
+        return score
+
+    def _score_schedules(self, model: CostModel, population: Population) -> Prediction:
+        """Scores of a model that reads schedules: every candidate is replayed, an illegal one ranks last."""
+        candidates = self._spaces[population.sketch].candidates(population.choices)
+        batch, legal = self.space.schedules(candidates)
+        size = len(candidates)
+        if not legal:
+            return Prediction(
+                scores=np.zeros(size, np.float32),
+                spread=np.zeros(size, np.float32),
+                embeddings=np.zeros((size, 1), np.float32),
+            )
+        answer = model.predict(batch)
+        index = np.asarray(legal)
+        scores = np.full(size, answer.scores.min() - 1, np.float32)
+        spread = np.zeros(size, np.float32)
+        embeddings = np.zeros((size, answer.embeddings.shape[1]), np.float32)
+        scores[index], spread[index], embeddings[index] = answer.scores, answer.spread, answer.embeddings
+        return Prediction(scores=scores, spread=spread, embeddings=embeddings)
+
+    def group(self, model: CostModel) -> TaskGroup | None:
+        """Everything measured of this task, as the model reads it; None while nothing succeeded."""
+        if self.state.best_s is None:
+            return None
+        batches: list[FeatureBatch] = []
+        labels: list[float] = []
+        for _, records, features in self._by_sketch(model):
+            batches.append(features)
+            labels += [self.state.best_s / record.latency_s if record.latency_s else 0.0 for record in records]
+        if not labels:
+            return None
+        return TaskGroup(task_key=self.state.task.key, batches=tuple(batches), labels=np.asarray(labels, np.float32))
+
+    def _by_sketch(self, model: CostModel) -> list[tuple[int, list[Record], FeatureBatch]]:
+        """Records and their features by sketch; a record whose decisions this space does not hold is left out."""
+        grouped = []
+        for sketch in self.space.sketches:
+            records = [record for record in self._records if record.candidate.sketch == sketch.index]
+            if not records:
+                continue
+            if model.reads == "schedules":
+                batch, legal = self.space.schedules([record.candidate for record in records])
+                kept: list[Record] = [records[index] for index in legal]
+                features: FeatureBatch = batch
+            else:
+                choices, found = self._spaces[sketch.index].rows([record.candidate for record in records])
+                kept = [records[index] for index in found]
+                features = self._templates[sketch.index].featurise(Population(sketch=sketch.index, choices=choices))
+            if kept:
+                grouped.append((sketch.index, kept, features))
+        return grouped
+
+    def _measured_embeddings(self, model: CostModel, width: int) -> FloatArray:
+        """float32 [M, E]; empty for models on schedules, whose embeddings would cost a replay each."""
+        if model.reads == "schedules":
+            return np.zeros((0, width), np.float32)
+        parts = [model.predict(features).embeddings for _, _, features in self._by_sketch(model)]
+        return np.concatenate(parts) if parts else np.zeros((0, width), np.float32)
+
+
+def _part(value: np.float32) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def estimate_s(works: Sequence[TaskWork]) -> float | None:
+    """Sum over tasks of weight x best latency in seconds; None before every task has one."""
+    total = 0.0
+    for work in works:
+        if work.state.best_s is None:
+            return None
+        total += work.state.task.weight * work.state.best_s
+    return total
