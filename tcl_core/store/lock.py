@@ -1,0 +1,115 @@
+"""The writer's lock: at most one process writes to a workspace, and no death leaves it locked.
+
+An exclusive advisory lock on a file of its own. The operating system holds it, so it ends with the process, however
+that ends; the file stays and its content only names the last holder. SQLite's own locks would not do: they are held
+for one transaction at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+import weakref
+from pathlib import Path
+
+_ATTEMPTS = 10
+_PAUSE_S = 0.02
+
+
+class Locked(Exception):
+    """Another holder has the lock. `pid` is None when it has not written its id yet."""
+
+    def __init__(self, pid: int | None) -> None:
+        super().__init__(f"locked by process {pid}")
+        self.pid = pid
+
+
+class WriterLock:
+    """An exclusive lock on `path`, held from construction to `release`. Not reentrant, also inside one process.
+
+    A fork closes the child's copy, as a shared one would outlive the parent; other children never inherit it.
+
+    Raises:
+        Locked: somebody else holds it.
+        OSError: the file cannot be created or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor: int | None = None
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            # `is_held` takes a shared lock for a moment; a reader that looks must not turn a writer away.
+            for attempt in range(_ATTEMPTS):
+                if _try_lock(descriptor, exclusive=True):
+                    break
+                if attempt == _ATTEMPTS - 1:
+                    raise Locked(_read_pid(path))
+                time.sleep(_PAUSE_S)
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, str(os.getpid()).encode())
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        if hasattr(os, "register_at_fork"):
+            me = weakref.ref(self)
+            os.register_at_fork(after_in_child=lambda: _release(me()))
+
+    def release(self) -> None:
+        """Give the lock up; a second call does nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def is_held(path: Path) -> bool:
+    """Whether some process (this one included) holds the writer's lock on `path`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return False
+    try:
+        return not _try_lock(descriptor, exclusive=False)
+    finally:
+        os.close(descriptor)
+
+
+def _release(lock: WriterLock | None) -> None:
+    if lock is not None:
+        lock.release()
+
+
+def _read_pid(path: Path) -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        return int(path.read_text())
+    return None
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    # Windows locks are mandatory and per byte: one far behind the text leaves the holder's id readable.
+    _BYTE = 1 << 30
+
+    def _try_lock(descriptor: int, *, exclusive: bool) -> bool:
+        del exclusive  # msvcrt knows exclusive locks only; a look therefore takes it too, for a moment
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int, *, exclusive: bool) -> bool:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

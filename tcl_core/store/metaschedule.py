@@ -1,0 +1,276 @@
+"""Records to and from MetaSchedule's JSON database, without TVM and record by record.
+
+TVM keeps two files side by side, one JSON value a line: `database_workload.json` has ``[hash, module]`` (decimal
+structural hash; base64 of a 64-bit little-endian length and the module's JSON text), `database_tuning_record.json` has
+``[workload line, [trace, seconds, target, arguments]]``. TVM refuses a whole database for one broken line, as a kill
+leaves it; here a broken line costs itself. Format: `src/s_tir/meta_schedule/database/` of TVM 0.27.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import struct
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcl_core.domain import Candidate, Failure, Platform, Rationale, Record, Source, Stage, Task
+from tcl_core.store.metaschedule_traces import SketchFinder, decisions_of
+from tcl_core.store.refusals import refusal, translating
+from tcl_core.store.workspace import Workspace
+
+WORKLOADS = "database_workload.json"
+TUNING_RECORDS = "database_tuning_record.json"
+
+_FAILED_S = 1e10
+"""MetaSchedule's latency of a candidate that failed (`add_to_database.cc`)."""
+
+_TARGET_IDENTITY = ("kind", "mcpu", "mtriple", "mattr", "num-cores", "arch", "model")
+_BATCH = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOutcome:
+    """What became of a MetaSchedule database.
+
+    Attributes:
+        imported: records that are new in the workspace.
+        duplicates: records whose candidate the workspace has already.
+        failures: one per line that could not be taken, naming file and line; stage "import".
+    """
+
+    imported: int
+    duplicates: int
+    failures: tuple[Failure, ...]
+
+
+class _Unusable(Exception):
+    """Why one line cannot be taken: a cause to group by, and the details."""
+
+    def __init__(self, cause: str, detail: str) -> None:
+        super().__init__(detail)
+        self.cause = cause
+
+
+def export_records(workspace: Workspace, directory: Path, *, platform: str, network_digest: str | None = None) -> int:
+    """Write a platform's records as a MetaSchedule database; gives how many.
+
+    Records without a trace (their replay failed) are left out; other failures get MetaSchedule's 1e10 seconds. Each
+    file is replaced whole, or, on an error, not at all.
+
+    Raises:
+        UserError: `directory` cannot be written, or the disk is full.
+        KeyError: the workspace has no such platform.
+    """
+    target = json.loads(_platform(workspace, platform).target_json)
+    tasks = {task.key: task for task in workspace.all_tasks()}
+    records = [
+        record
+        for record in workspace.records(platform=platform, network_digest=network_digest)
+        if record.trace_json and record.candidate.task_key in tasks
+    ]
+    used = dict.fromkeys(record.candidate.task_key for record in records)
+    line_of = {key: line for line, key in enumerate(used)}
+    with translating(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        _write(directory / WORKLOADS, (_workload_line(tasks[key]) for key in used))
+        _write(
+            directory / TUNING_RECORDS,
+            (
+                [line_of[record.candidate.task_key], _tuning_record(record, tasks[record.candidate.task_key], target)]
+                for record in records
+            ),
+        )
+    return len(records)
+
+
+def import_records(workspace: Workspace, directory: Path, *, platform: str) -> ImportOutcome:
+    """Take the records of a MetaSchedule database whose tasks the workspace knows, as measured on `platform`.
+
+    Imported records have source "imported", round 0, no rationale and no structural hash (only a replay would tell).
+    Their sketch is the stored one with the same instructions whose domains hold their decisions. Where there is none
+    it is negative, a number that stands for these instructions alone: the trace can be applied, but the search cannot
+    breed from it.
+
+    Raises:
+        UserError: the two files are missing or cannot be read.
+        KeyError: the workspace has no such platform.
+    """
+    target = json.loads(_platform(workspace, platform).target_json)
+    sketches = SketchFinder(lambda task_key: workspace.sketches(task_key, platform))
+    now = time.time()
+    failures: list[Failure] = []
+    batch: list[Record] = []
+    imported = seen = 0
+    workloads = _known_workloads(workspace, directory, failures)
+    for number, line in _lines(directory / TUNING_RECORDS):
+        try:
+            index, content = _parsed(line, 2)
+            task = _task_at(workloads, index)
+            batch.append(_record(content, task, platform, target, sketches, now))
+        except _Unusable as why:
+            failures.append(_failure(TUNING_RECORDS, number, why))
+        if len(batch) == _BATCH:
+            imported, seen, batch = imported + workspace.add_records(batch), seen + len(batch), []
+    imported, seen = imported + workspace.add_records(batch), seen + len(batch)
+    return ImportOutcome(imported=imported, duplicates=seen - imported, failures=tuple(failures))
+
+
+def _platform(workspace: Workspace, fingerprint: str) -> Platform:
+    return {platform.fingerprint: platform for platform in workspace.platforms()}[fingerprint]
+
+
+# Writing
+
+
+def _write(path: Path, lines: Iterable[object]) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            for line in lines:
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _workload_line(task: Task) -> list[str]:
+    module = task.module_json.encode()
+    packed = struct.pack("<Q", len(module)) + module
+    return [str(int(task.key, 16)), base64.b64encode(packed).decode()]
+
+
+def _tuning_record(record: Record, task: Task, target: object) -> list[object]:
+    seconds = list(record.latencies_s) if record.failure is None else [_FAILED_S]
+    arguments = [["TENSOR", argument.dtype, list(argument.shape)] for argument in task.arguments]
+    return [json.loads(record.trace_json), seconds, target, arguments]
+
+
+# Reading
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line
+    except OSError as error:
+        raise refusal(
+            f"{path} cannot be read ({error.strerror}); name the folder that holds {WORKLOADS} and {TUNING_RECORDS}."
+        ) from error
+
+
+def _parsed(line: bytes, length: int) -> list[Any]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _Unusable("broken line", str(error)) from error
+    if not isinstance(value, list) or len(value) != length:
+        raise _Unusable("broken line", f"not a list of {length} items")
+    return value
+
+
+def _known_workloads(workspace: Workspace, directory: Path, failures: list[Failure]) -> list[Task | None]:
+    """Per line of the workload file the task it stands for; None for a broken or unknown one."""
+    tasks = workspace.all_tasks()
+    by_hash = {int(task.key, 16): task for task in tasks}
+    by_module = {_canonical(task.module_json): task for task in tasks}
+    found: list[Task | None] = []
+    for number, line in _lines(directory / WORKLOADS):
+        try:
+            structural_hash, packed = _parsed(line, 2)
+            task = by_hash.get(_whole_number(structural_hash))
+            found.append(task or by_module.get(_canonical(_module_json(packed))))
+        except _Unusable as why:
+            found.append(None)
+            failures.append(_failure(WORKLOADS, number, why))
+    return found
+
+
+def _whole_number(text: object) -> int:
+    try:
+        return int(str(text))
+    except ValueError as error:
+        raise _Unusable("broken line", f"{text!r} is not a structural hash") from error
+
+
+def _module_json(packed: object) -> str:
+    try:
+        return base64.b64decode(str(packed), validate=True)[8:].decode()
+    except (binascii.Error, ValueError) as error:
+        raise _Unusable("broken line", f"the module is not readable: {error}") from error
+
+
+def _canonical(module_json: str) -> str:
+    """The module without white space; TVM writes it indented into its database."""
+    try:
+        return json.dumps(json.loads(module_json))
+    except ValueError:
+        return module_json
+
+
+def _task_at(workloads: list[Task | None], index: object) -> Task:
+    if not isinstance(index, int) or not 0 <= index < len(workloads):
+        raise _Unusable("broken line", f"there is no workload {index!r}")
+    task = workloads[index]
+    if task is None:
+        raise _Unusable("unknown task", f"no network in the workspace has the task of workload {index}")
+    return task
+
+
+def _record(
+    content: object, task: Task, platform: str, target: object, sketches: SketchFinder, measured_at: float
+) -> Record:
+    if not isinstance(content, list) or len(content) != 4:
+        raise _Unusable("broken line", "not a trace, seconds, a target and arguments")
+    trace, seconds, its_target, _ = content
+    _check_target(its_target, target)
+    latencies_s = _latencies(seconds)
+    failed = min(latencies_s) >= _FAILED_S
+    try:
+        decisions = decisions_of(trace)
+        sketch = sketches.index_of(task.key, trace, decisions)
+    except (TypeError, ValueError, LookupError) as error:
+        raise _Unusable("broken trace", str(error)) from error
+    return Record(
+        candidate=Candidate(task.key, sketch, decisions),
+        platform=platform,
+        trace_json=json.dumps(trace, separators=(",", ":")),
+        structural_hash="",
+        latencies_s=() if failed else latencies_s,
+        failure=Failure(stage=Stage.MEASURE, cause="failed in MetaSchedule") if failed else None,
+        rationale=Rationale(),
+        cut_off=False,
+        source=Source.IMPORTED,
+        round=0,
+        measured_at=measured_at,
+    )
+
+
+def _latencies(seconds: object) -> tuple[float, ...]:
+    if not isinstance(seconds, list) or not seconds:
+        raise _Unusable("not measured", "no latencies")
+    # Neither NaN nor an infinity lies between these bounds.
+    if any(isinstance(s, bool) or not isinstance(s, (int, float)) or not 0 < s < 1e300 for s in seconds):
+        raise _Unusable("broken line", f"not latencies in seconds: {seconds!r}")
+    return tuple(float(s) for s in seconds)
+
+
+def _check_target(its: object, ours: object) -> None:
+    if not isinstance(its, dict) or not isinstance(ours, dict):
+        raise _Unusable("another target", f"{its!r} is not a target as a JSON object")
+    for key in _TARGET_IDENTITY:
+        if key in its and key in ours and its[key] != ours[key]:
+            raise _Unusable("another target", f"measured with {key} {its[key]!r}, the platform has {ours[key]!r}")
+
+
+def _failure(file_name: str, number: int, why: _Unusable) -> Failure:
+    return Failure(stage=Stage.IMPORT, cause=why.cause, message=f"{file_name}, line {number}: {why}")

@@ -1,0 +1,161 @@
+"""Records in the database: one row each, found by candidate and ranked by latency through two indices.
+
+Functions take an open connection; transactions are the workspace's. Floats and decisions come back exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, Source, Stage
+
+_COLUMNS = (
+    "task_key, platform, sketch, decisions, latency_s, latencies_s, failure_stage, failure_cause, failure_message, "
+    "score, representativeness, diversity, uncertainty, cut_off, round, measured_at, structural_hash, trace_json, "
+    "source"
+)
+_INSERT = (
+    f"INSERT INTO records ({_COLUMNS}) VALUES ({', '.join('?' * 19)}) "
+    "ON CONFLICT (task_key, platform, sketch, decisions) DO NOTHING"
+)
+BEST = (
+    f"SELECT {_COLUMNS} FROM records WHERE platform = ? AND task_key = ? AND latency_s IS NOT NULL "
+    "ORDER BY latency_s, id LIMIT 1"
+)
+MEASURED = "SELECT sketch, decisions FROM records WHERE task_key = ? AND platform = ?"
+COUNTS = "SELECT task_key, count(*), count(*) - count(latency_s) FROM records WHERE platform = ? GROUP BY task_key"
+
+
+def compress(text: str) -> bytes:
+    """Text as it lies in a BLOB column."""
+    return zlib.compress(text.encode("utf-8", "backslashreplace"), 6)
+
+
+def decompress(blob: bytes) -> str:
+    """The text of a BLOB column."""
+    return zlib.decompress(blob).decode()
+
+
+def storable(text: str) -> str:
+    """Text that SQLite takes: undecodable bytes of a path or of a worker's last words become escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def insert(connection: sqlite3.Connection, record: Record) -> bool:
+    """Add a record; False when its candidate already has one on its platform.
+
+    Raises:
+        ValueError: neither latencies nor a failure, or a latency that is not a finite number.
+        sqlite3.IntegrityError: unknown task or platform.
+    """
+    return connection.execute(_INSERT, _to_row(record)).rowcount == 1
+
+
+def select_statement(*, by_task: bool, by_platform: bool, by_network: bool) -> str:
+    """The query for all records that meet the conditions, whose values follow in this order."""
+    conditions = []
+    if by_task:
+        conditions.append("task_key = ?")
+    if by_platform:
+        conditions.append("platform = ?")
+    if by_network:
+        conditions.append("task_key IN (SELECT task_key FROM networks_tasks WHERE network_digest = ?)")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT {_COLUMNS} FROM records{where} ORDER BY id"
+
+
+def select(
+    connection: sqlite3.Connection, task_key: str | None, platform: str | None, network_digest: str | None
+) -> tuple[Record, ...]:
+    """Records in order of measurement."""
+    values = (task_key, platform, network_digest)
+    by_task, by_platform, by_network = (value is not None for value in values)
+    statement = select_statement(by_task=by_task, by_platform=by_platform, by_network=by_network)
+    rows = connection.execute(statement, [value for value in values if value is not None])
+    return tuple(_from_row(row) for row in rows)
+
+
+def best(connection: sqlite3.Connection, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:
+    """The success of lowest median latency per task; of equals the earliest."""
+    found = {}
+    for task_key in task_keys:
+        row = connection.execute(BEST, (platform, task_key)).fetchone()
+        if row is not None:
+            found[task_key] = _from_row(row)
+    return found
+
+
+def measured(connection: sqlite3.Connection, task_key: str, platform: str) -> frozenset[Candidate]:
+    """Every candidate with a record, failed ones included."""
+    rows = connection.execute(MEASURED, (task_key, platform))
+    return frozenset(Candidate(task_key, sketch, _decisions(text)) for sketch, text in rows)
+
+
+def counts(connection: sqlite3.Connection, platform: str) -> dict[str, tuple[int, int]]:
+    """(trials, failures among them) per task that has any."""
+    return {key: (trials, failures) for key, trials, failures in connection.execute(COUNTS, (platform,))}
+
+
+def _decisions(text: str) -> tuple[Decision, ...]:
+    return tuple(tuple(decision) for decision in json.loads(text))
+
+
+def _number(value: float | None) -> float | None:
+    # Also from NumPy scalars, which sqlite3 would refuse or keep as bytes.
+    return None if value is None else float(value)
+
+
+def _to_row(record: Record) -> tuple[object, ...]:
+    candidate, failure, rationale = record.candidate, record.failure, record.rationale
+    latencies_s = [float(latency_s) for latency_s in record.latencies_s]
+    if failure is None and not latencies_s:
+        raise ValueError("a record has latencies or a failure, and this one has neither")
+    if not all(math.isfinite(latency_s) for latency_s in latencies_s):
+        raise ValueError(f"a latency is a finite number of seconds, not {latencies_s}")
+    decisions = [[int(value) for value in decision] for decision in candidate.decisions]
+    return (
+        candidate.task_key,
+        record.platform,
+        int(candidate.sketch),
+        json.dumps(decisions, separators=(",", ":")),
+        None if failure else record.latency_s,
+        json.dumps(latencies_s),
+        failure.stage.value if failure else None,
+        storable(failure.cause) if failure else None,
+        storable(failure.message) if failure else None,
+        _number(rationale.score),
+        _number(rationale.representativeness),
+        _number(rationale.diversity),
+        _number(rationale.uncertainty),
+        bool(record.cut_off),
+        int(record.round),
+        float(record.measured_at),
+        record.structural_hash,
+        compress(record.trace_json),
+        record.source.value,
+    )
+
+
+def _from_row(row: tuple[Any, ...]) -> Record:
+    (task_key, platform, sketch, decisions, _, latencies_s, stage, cause, message, *rest) = row
+    (score, representativeness, diversity, uncertainty, cut_off, round_, measured_at, digest, trace, source) = rest
+    return Record(
+        candidate=Candidate(task_key, sketch, _decisions(decisions)),
+        platform=platform,
+        trace_json=decompress(trace),
+        structural_hash=digest,
+        latencies_s=tuple(json.loads(latencies_s)),
+        failure=None if stage is None else Failure(stage=Stage(stage), cause=cause, message=message),
+        rationale=Rationale(
+            score=score, representativeness=representativeness, diversity=diversity, uncertainty=uncertainty
+        ),
+        cut_off=bool(cut_off),
+        source=Source(source),
+        round=round_,
+        measured_at=measured_at,
+    )

@@ -1,0 +1,164 @@
+"""Runs and checkpoints in the database. Functions take an open connection."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcl_core.config import RunConfig
+from tcl_core.store.serialise import dumps, loads
+
+INTERRUPTED = "interrupted"
+"""The reason given for a run whose process ended before the run did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """A run as the workspace remembers it.
+
+    Attributes:
+        started_at, finished_at: Unix time in seconds; `finished_at` is None while it runs and when it was interrupted.
+        reason: why it ended (see `events.Finished`), `INTERRUPTED`, or None while it runs.
+        trials, failed, seconds, seconds_by_stage: None and empty until it has finished.
+    """
+
+    id: int
+    network_digest: str
+    platform: str
+    config: RunConfig
+    started_at: float
+    finished_at: float | None
+    reason: str | None
+    trials: int | None
+    failed: int | None
+    seconds: float | None
+    seconds_by_stage: tuple[tuple[str, float], ...]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether its process ended before the run did."""
+        return self.finished_at is None and self.reason == INTERRUPTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRow:
+    """A saved cost model.
+
+    Attributes:
+        created_at: Unix time in seconds.
+        records_used: records it has learned from.
+        metrics: by name, as reported when it was saved.
+    """
+
+    id: int
+    platform: str
+    model_name: str
+    path: Path
+    created_at: float
+    records_used: int
+    metrics: tuple[tuple[str, float], ...]
+
+
+def start_run(connection: sqlite3.Connection, config: RunConfig, network_digest: str, platform: str) -> int:
+    """Note the beginning of a run; gives its id."""
+    cursor = connection.execute(
+        "INSERT INTO runs (network_digest, platform, config, started_at) VALUES (?, ?, ?, ?)",
+        (network_digest, platform, dumps(config), time.time()),
+    )
+    assert cursor.lastrowid is not None  # an INSERT has just succeeded
+    return cursor.lastrowid
+
+
+def finish_run(
+    connection: sqlite3.Connection,
+    run_id: int,
+    reason: str,
+    trials: int,
+    failed: int,
+    seconds: float,
+    seconds_by_stage: tuple[tuple[str, float], ...],
+) -> None:
+    """Note the end of a run.
+
+    Raises:
+        KeyError: there is no such run.
+    """
+    cursor = connection.execute(
+        "UPDATE runs SET finished_at = ?, reason = ?, trials = ?, failed = ?, seconds = ?, seconds_by_stage = ? "
+        "WHERE id = ?",
+        (time.time(), reason, trials, failed, seconds, dumps(seconds_by_stage), run_id),
+    )
+    if cursor.rowcount != 1:
+        raise KeyError(run_id)
+
+
+def runs(connection: sqlite3.Connection, is_running: Callable[[int], bool]) -> tuple[RunRow, ...]:
+    """All runs, oldest first; an unfinished one is interrupted unless `is_running(id)`."""
+    rows = connection.execute(
+        "SELECT id, network_digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, "
+        "seconds_by_stage FROM runs ORDER BY id"
+    )
+    return tuple(
+        RunRow(
+            id=run_id,
+            network_digest=digest,
+            platform=platform,
+            config=loads(RunConfig, config),
+            started_at=started_at,
+            finished_at=finished_at,
+            reason=INTERRUPTED if finished_at is None and not is_running(run_id) else reason,
+            trials=trials,
+            failed=failed,
+            seconds=seconds,
+            seconds_by_stage=() if by_stage is None else loads(tuple[tuple[str, float], ...], by_stage),
+        )
+        for run_id, digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, by_stage in rows
+    )
+
+
+def add_checkpoint(
+    connection: sqlite3.Connection,
+    platform: str,
+    model_name: str,
+    path: str,
+    records_used: int,
+    metrics: Mapping[str, float],
+) -> int:
+    """Note a saved cost model; gives its id."""
+    cursor = connection.execute(
+        "INSERT INTO checkpoints (platform, model_name, path, created_at, records_used, metrics) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            platform,
+            model_name,
+            path,
+            time.time(),
+            records_used,
+            json.dumps({name: float(value) for name, value in metrics.items()}),
+        ),
+    )
+    assert cursor.lastrowid is not None  # an INSERT has just succeeded
+    return cursor.lastrowid
+
+
+def checkpoints(connection: sqlite3.Connection, folder: Path) -> tuple[CheckpointRow, ...]:
+    """All checkpoints, oldest first; paths below the workspace are kept relative to `folder`, so that it can move."""
+    rows = connection.execute(
+        "SELECT id, platform, model_name, path, created_at, records_used, metrics FROM checkpoints ORDER BY id"
+    )
+    return tuple(
+        CheckpointRow(
+            id=checkpoint_id,
+            platform=platform,
+            model_name=model_name,
+            path=folder / path,
+            created_at=created_at,
+            records_used=records_used,
+            metrics=tuple(json.loads(metrics).items()),
+        )
+        for checkpoint_id, platform, model_name, path, created_at, records_used, metrics in rows
+    )

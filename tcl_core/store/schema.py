@@ -1,0 +1,116 @@
+"""The database's schema, as numbered steps: a new file takes all of them, an old one those it lacks.
+
+Version n is the result of the first n steps (`PRAGMA user_version`), so a migrated file and a new one are the same. A
+step that has been published never changes; a change is a new step. All steps of one opening are one transaction.
+
+Traces and modules are zlib-compressed text: a trace of 3.5 KB shrinks to a quarter, a module of 20 KB to a tenth.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from tcl_core.store.refusals import corrupt, refusal
+
+APPLICATION_ID = 0x54434C53
+"""`PRAGMA application_id` of a workspace: "TCLS"."""
+
+Step = Sequence[str]
+
+STEPS: tuple[Step, ...] = (
+    (
+        """CREATE TABLE platforms (
+            fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, target_json TEXT NOT NULL,
+            threads INTEGER NOT NULL, runnable INTEGER NOT NULL, features TEXT NOT NULL
+        )""",
+        """CREATE TABLE networks (
+            digest TEXT PRIMARY KEY, name TEXT NOT NULL, path TEXT NOT NULL,
+            inputs TEXT NOT NULL, outputs TEXT NOT NULL, shapes TEXT NOT NULL
+        )""",
+        """CREATE TABLE tasks (
+            key TEXT PRIMARY KEY, module_json BLOB NOT NULL, flops REAL NOT NULL, bytes_moved REAL NOT NULL,
+            dtype TEXT NOT NULL, axes TEXT NOT NULL, arguments TEXT NOT NULL, anchor TEXT NOT NULL
+        )""",
+        """CREATE TABLE networks_tasks (
+            network_digest TEXT NOT NULL REFERENCES networks (digest), position INTEGER NOT NULL,
+            task_key TEXT NOT NULL REFERENCES tasks (key), name TEXT NOT NULL, weight INTEGER NOT NULL,
+            PRIMARY KEY (network_digest, position)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX networks_tasks_by_task ON networks_tasks (task_key)",
+        """CREATE TABLE sketches (
+            task_key TEXT NOT NULL REFERENCES tasks (key), platform TEXT NOT NULL REFERENCES platforms (fingerprint),
+            position INTEGER NOT NULL, trace_json BLOB NOT NULL, domains BLOB NOT NULL,
+            PRIMARY KEY (task_key, platform, position)
+        )""",
+        # latency_s is the median of latencies_s, and NULL for a failure. Ascending id is the order of measurement.
+        """CREATE TABLE records (
+            id INTEGER PRIMARY KEY,
+            task_key TEXT NOT NULL REFERENCES tasks (key), platform TEXT NOT NULL REFERENCES platforms (fingerprint),
+            sketch INTEGER NOT NULL, decisions TEXT NOT NULL,
+            latency_s REAL, latencies_s TEXT NOT NULL,
+            failure_stage TEXT, failure_cause TEXT, failure_message TEXT,
+            score REAL, representativeness REAL, diversity REAL, uncertainty REAL,
+            cut_off INTEGER NOT NULL, round INTEGER NOT NULL, measured_at REAL NOT NULL,
+            structural_hash TEXT NOT NULL, trace_json BLOB NOT NULL,
+            CHECK ((latency_s IS NULL) = (failure_stage IS NOT NULL))
+        )""",
+        "CREATE UNIQUE INDEX records_by_candidate ON records (task_key, platform, sketch, decisions)",
+        "CREATE INDEX records_by_latency ON records (platform, task_key, latency_s)",
+        """CREATE TABLE runs (
+            id INTEGER PRIMARY KEY, network_digest TEXT NOT NULL REFERENCES networks (digest),
+            platform TEXT NOT NULL REFERENCES platforms (fingerprint), config TEXT NOT NULL, started_at REAL NOT NULL,
+            finished_at REAL, reason TEXT, trials INTEGER, failed INTEGER, seconds REAL, seconds_by_stage TEXT
+        )""",
+        """CREATE TABLE checkpoints (
+            id INTEGER PRIMARY KEY, platform TEXT NOT NULL REFERENCES platforms (fingerprint),
+            model_name TEXT NOT NULL, path TEXT NOT NULL, created_at REAL NOT NULL, records_used INTEGER NOT NULL,
+            metrics TEXT NOT NULL
+        )""",
+    ),
+    # Records of version 1 were all asked for by the search.
+    ("ALTER TABLE records ADD COLUMN source TEXT NOT NULL DEFAULT 'search'",),
+)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The schema version of an open database; 0 for an empty one."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def check(connection: sqlite3.Connection, path: Path, steps: Sequence[Step] = STEPS) -> None:
+    """Refuse what this version must not touch.
+
+    Raises:
+        UserError: a database of something else, or a workspace of a newer schema.
+        sqlite3.DatabaseError: not a database at all.
+    """
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    version = version_of(connection)
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+    if application != APPLICATION_ID and (application or version or tables):
+        raise refusal(corrupt(path, "a database of another program"))
+    if version > len(steps):
+        raise refusal(
+            f"The workspace {path} has schema {version} and this version knows up to {len(steps)}; "
+            "update TCL Studio or choose another folder with --workspace."
+        )
+
+
+def migrate(connection: sqlite3.Connection, steps: Sequence[Step] = STEPS) -> None:
+    """Bring an open database (autocommit mode) to the newest version in one transaction; a failure changes nothing."""
+    if version_of(connection) == len(steps):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps[version_of(connection) :]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(steps)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

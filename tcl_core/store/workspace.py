@@ -1,0 +1,289 @@
+"""The workspace: a folder that keeps everything a run learns, so that stopping and starting again continues.
+
+Layout: `workspace.sqlite` (and SQLite's `-wal`, `-shm`), `workspace.lock`, `checkpoints/`, `exports/`, `logs/`.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import UnsupportedOperation
+from pathlib import Path
+from types import TracebackType
+
+from tcl_core.config import RunConfig
+from tcl_core.domain import Candidate, Network, Platform, Record, Sketch, Task
+from tcl_core.store import network_table, record_table, run_table
+from tcl_core.store.connect import connect_reader, connect_writer
+from tcl_core.store.lock import Locked, WriterLock, is_held
+from tcl_core.store.refusals import corrupt, refusal, translating
+
+DATABASE = "workspace.sqlite"
+LOCK = "workspace.lock"
+_FOLDERS = ("checkpoints", "exports", "logs")
+
+
+class Workspace:
+    """One open workspace. It belongs to the thread that opened it (SQLite refuses any other) and survives no fork.
+
+    Any number of readers work beside one writer, in the same or other processes, and see what it has committed. Every
+    method that changes something has committed it when it returns, or has changed nothing. All of them raise:
+
+    Raises:
+        UserError: stage "workspace": the disk is full or fails, the database is damaged.
+        io.UnsupportedOperation: a change was asked of a reader.
+        sqlite3.IntegrityError: a record, sketch or run of a task, network or platform that has not been added.
+
+    Attributes:
+        path: the folder.
+        read_only: whether it was opened for reading.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None) -> None:
+        self.path = path
+        self.read_only = lock is None
+        self._connection = connection
+        self._lock = lock
+        self._own_runs: set[int] = set()
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool = True, read_only: bool = False) -> Workspace:
+        """Open the workspace in the folder `path`; an older schema is migrated, for a reader in a private copy.
+
+        Args:
+            create: make the folder and the database where they are missing; a reader never does.
+            read_only: take no lock and change nothing.
+
+        Raises:
+            UserError: `path` is a file; nothing there and not to be created; not writable; the disk is full; in use by
+                another writer; not a workspace, damaged, or of a newer schema.
+        """
+        path = Path(path)
+        with translating(path):
+            if path.exists() and not path.is_dir():
+                raise refusal(f"{path} is a file, and a workspace is a folder; choose a folder with --workspace.")
+            if (read_only or not create) and not (path / DATABASE).is_file():
+                raise refusal(f"There is no workspace in {path}; name its folder with --workspace, or tune into it.")
+            if read_only:
+                return cls(path, connect_reader(path / DATABASE), None)
+            for folder in _FOLDERS:
+                (path / folder).mkdir(parents=True, exist_ok=True)
+            lock = _take_lock(path)
+            try:
+                return cls(path, connect_writer(path / DATABASE), lock)
+            except BaseException:
+                lock.release()
+                raise
+
+    def close(self) -> None:
+        """Close the database and give the lock up; a second call does nothing."""
+        self._connection.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Platforms, networks, tasks, sketches
+
+    def add_platform(self, platform: Platform) -> None:
+        """Add a platform, or bring its description up to date."""
+        with self._writing() as connection:
+            network_table.add_platform(connection, platform)
+
+    def platforms(self) -> tuple[Platform, ...]:
+        """All platforms, in the order in which they were added."""
+        with self._reading() as connection:
+            return network_table.platforms(connection)
+
+    def add_network(self, network: Network, tasks: Sequence[Task]) -> None:
+        """Add a network with its tasks, or bring its name, path and task list up to date.
+
+        A task whose key is known already keeps its stored module and description: its records were made for them.
+        """
+        with self._writing() as connection:
+            network_table.add_network(connection, network, tasks)
+
+    def networks(self) -> tuple[Network, ...]:
+        """All networks, in the order in which they were first added."""
+        with self._reading() as connection:
+            return network_table.networks(connection)
+
+    def tasks(self, network_digest: str) -> tuple[Task, ...]:
+        """A network's tasks in its order; none for an unknown network."""
+        with self._reading() as connection:
+            return network_table.tasks_of(connection, network_digest)
+
+    def all_tasks(self) -> tuple[Task, ...]:
+        """Every task once; the weight is its greatest in any network, 0 where none lists it any more."""
+        with self._reading() as connection:
+            return network_table.all_tasks(connection)
+
+    def add_sketches(self, platform_fingerprint: str, sketches: Sequence[Sketch]) -> None:
+        """Add sketches of any tasks, or replace them.
+
+        Raises:
+            UserError: one that records refer to comes with other instructions (made by another version of TVM), which
+                would change what those records mean.
+        """
+        try:
+            with self._writing() as connection:
+                network_table.add_sketches(connection, platform_fingerprint, sketches)
+        except network_table.OtherSketch as error:
+            raise refusal(
+                f"The records of task {error.sketch.task_key} in the workspace {self.path} were made with other "
+                "sketches than this version of TVM generates; choose another folder with --workspace."
+            ) from error
+
+    def sketches(self, task_key: str, platform: str) -> tuple[Sketch, ...]:
+        """A task's sketches on a platform, by index."""
+        with self._reading() as connection:
+            return network_table.sketches(connection, task_key, platform)
+
+    # Records
+
+    def add_record(self, record: Record) -> bool:
+        """Add a record; False, and nothing changed, when its candidate has one on its platform.
+
+        Raises:
+            ValueError: neither latencies nor a failure, or a latency that is not finite.
+        """
+        with self._writing() as connection:
+            return record_table.insert(connection, record)
+
+    def add_records(self, records: Sequence[Record]) -> int:
+        """Add many in one transaction, all or none; gives how many were new. See `add_record`."""
+        with self._writing() as connection:
+            return sum(record_table.insert(connection, record) for record in records)
+
+    def records(
+        self, *, task_key: str | None = None, platform: str | None = None, network_digest: str | None = None
+    ) -> tuple[Record, ...]:
+        """The records that meet all conditions given, in order of measurement."""
+        with self._reading() as connection:
+            return record_table.select(connection, task_key, platform, network_digest)
+
+    def best_records(self, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:
+        """The success of lowest median latency, by task; tasks without one are left out."""
+        with self._reading() as connection:
+            return record_table.best(connection, platform, task_keys)
+
+    def measured(self, task_key: str, platform: str) -> frozenset[Candidate]:
+        """Every candidate with a record, failed ones included."""
+        with self._reading() as connection:
+            return record_table.measured(connection, task_key, platform)
+
+    def record_counts(self, platform: str) -> dict[str, tuple[int, int]]:
+        """(trials, failures among them) by task; tasks without records are left out."""
+        with self._reading() as connection:
+            return record_table.counts(connection, platform)
+
+    # Runs and checkpoints
+
+    def start_run(self, config: RunConfig, network_digest: str, platform: str) -> int:
+        """Note the beginning of a run; gives its id."""
+        with self._writing() as connection:
+            run_id = run_table.start_run(connection, config, network_digest, platform)
+        self._own_runs.add(run_id)
+        return run_id
+
+    def finish_run(
+        self,
+        run_id: int,
+        reason: str,
+        trials: int,
+        failed: int,
+        seconds: float,
+        seconds_by_stage: tuple[tuple[str, float], ...],
+    ) -> None:
+        """Note the end of a run, as in `events.Finished`.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        with self._writing() as connection:
+            run_table.finish_run(connection, run_id, reason, trials, failed, seconds, seconds_by_stage)
+
+    def runs(self) -> tuple[run_table.RunRow, ...]:
+        """All runs, oldest first. One without an end is running, or `interrupted` when its process is gone."""
+        with self._reading() as connection:
+            running = set(self._own_runs)
+            if self.read_only and is_held(self.path / LOCK):
+                running.update(run_id for (run_id,) in connection.execute("SELECT max(id) FROM runs"))
+            return run_table.runs(connection, running.__contains__)
+
+    def add_checkpoint(
+        self, platform: str, model_name: str, path: Path, *, records_used: int, metrics: Mapping[str, float]
+    ) -> int:
+        """Note a saved cost model; gives its id. A path below the workspace moves with it."""
+        path, folder = path.resolve(), self.path.resolve()
+        kept = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+        with self._writing() as connection:
+            return run_table.add_checkpoint(connection, platform, model_name, kept, records_used, metrics)
+
+    def checkpoints(self) -> tuple[run_table.CheckpointRow, ...]:
+        """All checkpoints, oldest first."""
+        with self._reading() as connection:
+            return run_table.checkpoints(connection, self.path)
+
+    # Files beside the database
+
+    def checkpoint_path(self, platform: str, model_name: str) -> Path:
+        """Where the warm cost model of a platform lies, whether or not it has been saved."""
+        return self.path / "checkpoints" / f"{_file_name(platform)}-{_file_name(model_name)}.safetensors"
+
+    def export_directory(self, name: str) -> Path:
+        """Where a bundle of that name goes; its parent exists, the bundle may not."""
+        return self.path / "exports" / _file_name(name)
+
+    def log_path(self, name: str) -> Path:
+        """Where a log of that name goes; its parent exists."""
+        return self.path / "logs" / f"{_file_name(name)}.log"
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with translating(self.path):
+            try:
+                yield self._connection
+            except (ValueError, zlib.error) as error:
+                # What the columns hold was written by this room: text that does not parse is damage.
+                raise refusal(corrupt(self.path, error)) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        if self.read_only:
+            raise UnsupportedOperation("this workspace was opened for reading")
+        with translating(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _take_lock(path: Path) -> WriterLock:
+    try:
+        return WriterLock(path / LOCK)
+    except Locked as locked:
+        holder = "another run" if locked.pid is None else f"another run (process {locked.pid})"
+        raise refusal(
+            f"The workspace {path} is in use by {holder}; wait for it, stop it, or choose another folder with "
+            "--workspace."
+        ) from locked
+
+
+def _file_name(name: str) -> str:
+    """A file name made of `name`: separators and other special characters become "_"; never empty, never hidden."""
+    safe = re.sub(r"[^\w.\-]", "_", name)
+    return f"_{safe[1:]}" if not safe or safe.startswith(".") else safe

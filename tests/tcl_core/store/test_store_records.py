@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from store_samples import failed, furnish, network, platform, record, task
+
+from tcl_core.domain import Candidate, Failure, Rationale, Record, Source, Stage
+from tcl_core.store import Workspace, record_table
+from tcl_core.store.workspace import DATABASE
+
+fresh_platform = itertools.count()
+
+texts = st.text(max_size=30)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+parts = st.none() | finite
+candidates = st.builds(
+    Candidate,
+    st.sampled_from(["a1", "b2"]),
+    st.integers(-(2**31), 2**31),
+    st.lists(st.lists(st.integers(-2, 4096), max_size=5).map(tuple), max_size=6).map(tuple),
+)
+failures = st.builds(Failure, stage=st.sampled_from(Stage), cause=texts, message=texts)
+records = st.builds(
+    Record,
+    candidate=candidates,
+    platform=st.just(""),
+    trace_json=texts,
+    structural_hash=texts,
+    latencies_s=st.lists(finite, min_size=1, max_size=4).map(tuple),
+    failure=st.none(),
+    rationale=st.builds(Rationale, score=parts, representativeness=parts, diversity=parts, uncertainty=parts),
+    cut_off=st.booleans(),
+    source=st.sampled_from(Source),
+    round=st.integers(0, 1000),
+    measured_at=finite,
+) | st.builds(lambda number, failure: dataclasses.replace(failed(number), failure=failure), st.integers(0), failures)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with Workspace.open(tmp_path_factory.mktemp("records")) as opened:
+        furnish(opened)
+        yield opened
+
+
+def on_a_fresh_platform(workspace: Workspace, drawn: Sequence[Record]) -> tuple[str, list[Record]]:
+    fingerprint = f"{next(fresh_platform):x}"
+    workspace.add_platform(platform(fingerprint))
+    return fingerprint, [dataclasses.replace(item, platform=fingerprint) for item in drawn]
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawn=st.lists(records, max_size=12))
+def test_queries_agree_with_the_records_themselves(shared: Workspace, drawn: list[Record]) -> None:
+    on, added = on_a_fresh_platform(shared, drawn)
+    kept: dict[Candidate, Record] = {}
+    for item in added:
+        assert shared.add_record(item) is (item.candidate not in kept)
+        kept.setdefault(item.candidate, item)
+
+    assert shared.records(platform=on) == tuple(kept.values())
+    best = shared.best_records(on, ("a1", "b2", "unknown"))
+    counts = shared.record_counts(on)
+    for key in ("a1", "b2"):
+        mine = [item for item in kept.values() if item.candidate.task_key == key]
+        assert shared.records(platform=on, task_key=key) == tuple(mine)
+        assert shared.measured(key, on) == {item.candidate for item in mine}
+        successes = [item for item in mine if item.failure is None]
+        assert best.pop(key, None) == min(successes, key=lambda item: item.latency_s or 0.0, default=None)
+        assert counts.pop(key, (0, 0)) == (len(mine), len(mine) - len(successes))
+    assert not best
+    assert not counts
+
+
+def test_a_duplicate_is_ignored_but_another_platform_is_no_duplicate(workspace: Workspace) -> None:
+    workspace.add_platform(platform("beef02"))
+    assert workspace.add_record(record(1))
+    assert not workspace.add_record(record(1, latencies_s=(1e-9,)))
+    assert workspace.add_record(record(1, on="beef02"))
+    assert workspace.records(platform="cafe01") == (record(1),)
+    assert workspace.add_records([record(1), record(2), record(2)]) == 1
+
+
+def test_failures_are_kept_counted_and_never_best(workspace: Workspace) -> None:
+    wrong = dataclasses.replace(failed(0), latencies_s=(1e-6,))  # timed, then found to be wrong
+    workspace.add_records([wrong, failed(1), record(2), record(3, latencies_s=(0.5,))])
+    assert workspace.records()[:2] == (wrong, failed(1))
+    assert workspace.best_records("cafe01", ["a1"]) == {"a1": record(2)}
+    assert workspace.record_counts("cafe01") == {"a1": (4, 2)}
+    assert failed(1).candidate in workspace.measured("a1", "cafe01")
+
+
+def test_the_median_decides_and_of_equals_the_earliest(workspace: Workspace) -> None:
+    workspace.add_records(
+        [
+            record(0, latencies_s=(0.001, 0.009, 0.009)),
+            record(1, latencies_s=(0.004, 0.002)),
+            record(2, latencies_s=(0.003,)),
+            record(3, task_key="b2"),
+        ]
+    )
+    assert workspace.best_records("cafe01", ["a1", "b2"]) == {
+        "a1": record(1, latencies_s=(0.004, 0.002)),
+        "b2": record(3, task_key="b2"),
+    }
+
+
+def test_records_of_a_network_are_those_of_its_tasks(workspace: Workspace) -> None:
+    workspace.add_network(network("d2"), (task("b2"), task("c3"), task("b2")))
+    workspace.add_platform(platform("beef02"))
+    added = [record(0), record(1, task_key="b2"), record(2, task_key="c3"), record(3, task_key="b2", on="beef02")]
+    workspace.add_records(added)
+    assert workspace.records(network_digest="d2") == tuple(added[1:])
+    assert workspace.records(network_digest="d2", platform="cafe01") == tuple(added[1:3])
+    assert workspace.records(network_digest="d1", task_key="a1") == (added[0],)
+    assert workspace.records(network_digest="nobody") == ()
+
+
+def test_the_order_is_that_of_measurement_whatever_the_clock_says(workspace: Workspace) -> None:
+    added = [record(number, measured_at=float(-number)) for number in range(5)]
+    workspace.add_records(added)
+    assert workspace.records() == tuple(added)
+
+
+def test_numpy_scalars_are_kept_as_numbers(workspace: Workspace) -> None:
+    numbers = record(
+        candidate=Candidate("a1", np.int64(1), ((np.int32(4), np.int64(16)),)),  # type: ignore[arg-type]
+        latencies_s=(np.float64(0.25),),
+        rationale=Rationale(score=np.float32(0.5)),  # type: ignore[arg-type]
+    )
+    workspace.add_record(numbers)
+    assert workspace.records() == (numbers,)
+    assert type(workspace.records()[0].rationale.score) is float
+
+
+def test_a_last_word_that_is_not_unicode_costs_no_record(workspace: Workspace) -> None:
+    failure = Failure(stage=Stage.MEASURE, cause="crash", message="got \udcfe")
+    workspace.add_record(dataclasses.replace(failed(0), failure=failure))
+    assert workspace.records()[0].failure == dataclasses.replace(failure, message=r"got \udcfe")
+
+
+@pytest.mark.parametrize(
+    "contradiction",
+    [record(latencies_s=()), record(latencies_s=(float("nan"),)), record(latencies_s=(0.1, float("inf")))],
+)
+def test_a_contradictory_record_is_refused(workspace: Workspace, contradiction: Record) -> None:
+    with pytest.raises(ValueError, match="latenc"):
+        workspace.add_record(contradiction)
+    assert workspace.records() == ()
+
+
+SELECTIONS = [flags for flags in itertools.product((True, False), repeat=3) if any(flags)]
+QUERIES = {
+    "best": (record_table.BEST, "SEARCH records USING INDEX records_by_latency (platform=? AND task_key=?"),
+    "measured": (record_table.MEASURED, "SEARCH records USING COVERING INDEX records_by_candidate"),
+    "counts": (record_table.COUNTS, "SEARCH records USING COVERING INDEX records_by_latency (platform=?"),
+} | {
+    f"select{flags}": (
+        record_table.select_statement(by_task=flags[0], by_platform=flags[1], by_network=flags[2]),
+        "SEARCH records USING INDEX",
+    )
+    for flags in SELECTIONS
+}
+
+
+@pytest.fixture(scope="module")
+def twenty_thousand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    folder = tmp_path_factory.mktemp("many")
+    with Workspace.open(folder) as opened:
+        furnish(opened)
+        opened.add_records([record(number, task_key=("a1", "b2")[number % 2]) for number in range(20_000)])
+    connection = sqlite3.connect(Path(folder) / DATABASE)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_queries_search_an_index_and_never_scan(twenty_thousand: sqlite3.Connection, name: str) -> None:
+    statement, expected = QUERIES[name]
+    values = ["x"] * statement.count("?")
+    plan = [row[3] for row in twenty_thousand.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+    assert any(line.startswith(expected) for line in plan), plan
+    assert not any(line.startswith("SCAN records") for line in plan), plan
+
+
+def test_the_best_is_read_off_the_index_without_sorting(twenty_thousand: sqlite3.Connection) -> None:
+    plan = [row[3] for row in twenty_thousand.execute(f"EXPLAIN QUERY PLAN {record_table.BEST}", ("x", "y"))]
+    assert not any("TEMP B-TREE" in line for line in plan), plan

@@ -1,0 +1,174 @@
+"""What goes into a workspace comes back from it, also after closing it, and for a reader beside the writer."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from store_samples import furnish, network, platform, record, sketch, task
+
+from tcl_core.config import Budget, RunConfig, SearchConfig
+from tcl_core.domain import TensorSpec
+from tcl_core.errors import UserError
+from tcl_core.store import INTERRUPTED, Workspace
+
+CONFIG = RunConfig(network=None, workspace="w", budget=Budget(minutes=2.5), search=SearchConfig(elite=0.125))
+
+
+def test_platforms_come_back_and_are_brought_up_to_date(workspace: Workspace) -> None:
+    workspace.add_platform(platform("beef02", kind="cuda", runnable=False))
+    workspace.add_platform(platform(name="renamed", threads=4))
+    assert workspace.platforms() == (
+        platform(name="renamed", threads=4),
+        platform("beef02", kind="cuda", runnable=False),
+    )
+
+
+def test_networks_and_tasks_come_back_in_order(workspace: Workspace) -> None:
+    other = network("d2", name="zwei", inputs=(), shapes=())
+    workspace.add_network(other, (task("b2", weight=9, name="other_name"), task("c3"), task("b2", weight=1)))
+    assert workspace.networks() == (network(), other)
+    assert workspace.tasks("d1") == (task("a1"), task("b2", weight=1))
+    assert workspace.tasks("d2") == (task("b2", weight=9, name="other_name"), task("c3"), task("b2", weight=1))
+    assert workspace.tasks("nobody") == ()
+
+
+def test_adding_a_network_again_updates_its_place_and_tasks(workspace: Workspace) -> None:
+    workspace.add_network(network(path="/elsewhere/net.onnx"), (task("c3"),))
+    assert workspace.networks() == (network(path="/elsewhere/net.onnx"),)
+    assert workspace.tasks("d1") == (task("c3"),)
+    assert {item.key: item.weight for item in workspace.all_tasks()} == {"a1": 0, "b2": 0, "c3": 3}
+
+
+def test_a_known_task_keeps_the_module_its_traces_were_made_for(workspace: Workspace) -> None:
+    renamed = task("a1", module_json="{}", arguments=(TensorSpec(name="z", dtype="float32", shape=()),))
+    workspace.add_network(network("d2"), (renamed,))
+    assert workspace.tasks("d2") == (task("a1"),)
+
+
+def test_a_path_that_is_not_unicode_is_kept_readable(workspace: Workspace) -> None:
+    workspace.add_network(network("d2", path="/models/\udcff.onnx"), ())
+    assert workspace.networks()[1].path == r"/models/\udcff.onnx"
+
+
+def test_sketches_come_back_by_index(workspace: Workspace) -> None:
+    workspace.add_sketches("cafe01", [sketch(index=1), sketch(index=0), sketch("b2")])
+    assert workspace.sketches("a1", "cafe01") == (sketch(index=0), sketch(index=1))
+    assert workspace.sketches("b2", "cafe01") == (sketch("b2"),)
+    assert workspace.sketches("a1", "beef02") == ()
+
+
+def test_a_sketch_with_records_keeps_its_instructions(workspace: Workspace) -> None:
+    workspace.add_sketches("cafe01", [sketch(index=0), sketch(index=1)])
+    workspace.add_record(record())  # refers to sketch 0
+    with_decisions = sketch().trace_json.removesuffix("[]]") + "[[0,[1,64]]]]"
+    workspace.add_sketches("cafe01", [sketch(trace_json=with_decisions), sketch(index=1, trace_json="[[],[]]")])
+    with pytest.raises(UserError, match="other sketches") as caught:
+        workspace.add_sketches("cafe01", [sketch(index=2), sketch(trace_json="[[],[]]")])
+    assert caught.value.stage == "workspace"
+    assert [item.trace_json for item in workspace.sketches("a1", "cafe01")] == [with_decisions, "[[],[]]"]
+
+
+def test_a_run_is_kept_with_its_config(workspace: Workspace) -> None:
+    run_id = workspace.start_run(CONFIG, "d1", "cafe01")
+    (running,) = workspace.runs()
+    assert (running.id, running.config, running.reason, running.interrupted) == (run_id, CONFIG, None, False)
+    workspace.finish_run(run_id, "trials", 64, 3, 12.5, (("search", 1.5), ("measure", 9.0)))
+    (row,) = workspace.runs()
+    assert (row.reason, row.trials, row.failed, row.seconds) == ("trials", 64, 3, 12.5)
+    assert row.seconds_by_stage == (("search", 1.5), ("measure", 9.0))
+    assert row.finished_at is not None
+    assert row.finished_at >= row.started_at
+    assert not row.interrupted
+    with pytest.raises(KeyError):
+        workspace.finish_run(99, "trials", 0, 0, 0.0, ())
+
+
+def test_a_run_without_an_end_is_interrupted_once_its_writer_is_gone(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path) as workspace:
+        furnish(workspace)
+        workspace.start_run(CONFIG, "d1", "cafe01")
+        with Workspace.open(tmp_path, read_only=True) as reader:
+            assert [row.interrupted for row in reader.runs()] == [False]
+    with Workspace.open(tmp_path, read_only=True) as reader:
+        assert [(row.interrupted, row.reason) for row in reader.runs()] == [(True, INTERRUPTED)]
+    with Workspace.open(tmp_path) as workspace:
+        workspace.start_run(CONFIG, "d1", "cafe01")
+        with Workspace.open(tmp_path, read_only=True) as reader:
+            assert [row.interrupted for row in reader.runs()] == [True, False]
+        assert [row.interrupted for row in workspace.runs()] == [True, False]
+
+
+def test_checkpoints_move_with_the_folder(workspace: Workspace, tmp_path: Path) -> None:
+    path = workspace.checkpoint_path("cafe01", "mamba")
+    assert path.parent == workspace.path / "checkpoints"
+    first = workspace.add_checkpoint("cafe01", "mamba", path, records_used=128, metrics={"top_1": 0.75})
+    outside = tmp_path / "else.safetensors"
+    workspace.add_checkpoint("cafe01", "xgb", outside, records_used=0, metrics={})
+    workspace.close()
+    moved = workspace.path.rename(tmp_path / "moved")
+    with Workspace.open(moved, read_only=True) as reader:
+        mamba, xgb = reader.checkpoints()
+    assert (mamba.id, mamba.platform, mamba.model_name, mamba.records_used) == (first, "cafe01", "mamba", 128)
+    assert mamba.metrics == (("top_1", 0.75),)
+    assert mamba.path == moved / "checkpoints" / path.name
+    assert xgb.path == outside
+
+
+@pytest.mark.parametrize("name", ["resnet18", "a/b\\c", "..", "", ".hidden", "größe 1", "\0"])
+def test_names_never_leave_their_folder(workspace: Workspace, name: str) -> None:
+    paths = (workspace.export_directory(name), workspace.log_path(name), workspace.checkpoint_path(name, name))
+    for path, folder in zip(paths, ("exports", "logs", "checkpoints"), strict=True):
+        assert path.resolve().parent == (workspace.path / folder).resolve()
+        assert path.parent.is_dir()
+        path.write_text("a legal file name")
+
+
+def test_everything_is_there_after_closing(workspace: Workspace) -> None:
+    workspace.add_sketches("cafe01", [sketch()])
+    workspace.add_record(record())
+    workspace.close()
+    workspace.close()
+    for read_only in (True, False):
+        with Workspace.open(workspace.path, read_only=read_only, create=False) as opened:
+            assert opened.read_only is read_only
+            assert opened.platforms() == (platform(),)
+            assert opened.networks() == (network(),)
+            assert opened.sketches("a1", "cafe01") == (sketch(),)
+            assert opened.records() == (record(),)
+
+
+def test_a_reader_sees_what_is_committed_and_changes_nothing(workspace: Workspace) -> None:
+    with Workspace.open(workspace.path, read_only=True) as reader:
+        for number in range(3):
+            workspace.add_record(record(number))
+            assert len(reader.records()) == number + 1
+        with pytest.raises(io.UnsupportedOperation):
+            reader.add_record(record(9))
+
+
+def test_a_failed_change_changes_nothing(workspace: Workspace) -> None:
+    orphan = dataclasses.replace(record(1), platform="nobody")
+    with pytest.raises(sqlite3.IntegrityError):
+        workspace.add_records([record(0), orphan])
+    assert workspace.records() == ()
+    assert workspace.add_record(record(0))
+
+
+def test_a_workspace_belongs_to_its_thread(workspace: Workspace) -> None:
+    caught: list[BaseException] = []
+
+    def use() -> None:
+        try:
+            workspace.records()
+        except sqlite3.ProgrammingError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert len(caught) == 1
