@@ -1,1 +1,19 @@
+"""Measurement: requests in, latencies or failures out. Compiling in parallel, timing alone, in processes that may die.
 
+Who does what, from the tuner down to the kernel::
+
+    measurer   the room's door: start, measure, close
+    batch      one batch: who compiles what, who is timed next, whom a crash sends back to the queue
+    pool       the workers as their owner sees them: start, kill, the reason of a death
+    nursery    a process with TVM loaded that forks a ready worker in milliseconds
+    worker     what runs in a forked worker: compile, time, tell
+    kernel     one module built to machine code, and its clock
+    timing     how often to run a candidate (pure)
+    arguments  random contents for a kernel's arguments
+    failures   from an exception or a death to a `Failure`
+    messages   what the tuner and a worker say to each other
+"""
+
+from tcl_core.measure.measurer import Measurer
+
+__all__ = ["Measurer"]

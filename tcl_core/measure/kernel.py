@@ -1,0 +1,86 @@
+"""One scheduled module built to machine code in this process, and the clock that times it.
+
+Nothing is exported and no linker runs: LLVM's JIT keeps the code in memory, so no compiler is needed on the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from tcl_core.measure.arguments import Arguments, Signature
+from tcl_core.measure.preload import ArgInfo, RemoveWeightLayoutRewriteBlock, Target, build, tvm
+
+_ENTRY = "main"
+
+_PYTHON_CLOCK_S = 0.005
+"""From this length on a run is timed from Python: the call costs microseconds, and TVM's time evaluator would add a
+warm-up run of its own each time."""
+
+
+class Compiler:
+    """Builds modules for one target and says which device they run on."""
+
+    def __init__(self, target_json: str, kind: str) -> None:
+        self._target = Target(json.loads(target_json))
+        self.device = tvm.cuda(0) if kind == "cuda" else tvm.cpu(0)
+
+    def compile(self, module_json: str) -> Kernel:
+        """Build `module_json` (`tvm.ir.save_json` text, entry "main") down to machine code.
+
+        The same passes as MetaSchedule's default build, without its import of the tensor intrinsics, which only
+        schedules need (two seconds at best, for nothing here).
+        """
+        module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(tvm.ir.load_json(module_json))
+        infos = ArgInfo.from_entry_func(module, remove_preproc=False)
+        signature = tuple((str(info.dtype), tuple(int(extent) for extent in info.shape)) for info in infos)
+        runtime_module = build(module, target=self._target)
+        # LLVM's JIT generates code when a symbol is first looked up (up to 1.9 s for unrolled loops): here, so that
+        # neither a timing nor its time limit includes it.
+        entry = runtime_module[_ENTRY]
+        return Kernel(runtime_module, entry, signature, self.device)
+
+
+class Kernel:
+    """A built module that can be run. `signature` is what its arguments must look like."""
+
+    def __init__(self, runtime_module: Any, entry: Any, signature: Signature, device: Any) -> None:
+        self._runtime_module = runtime_module
+        self._entry = entry
+        self._device = device
+        self.signature = signature
+
+    def timer(self, arguments: Arguments) -> KernelTimer:
+        """A `timing.Timer` of this kernel."""
+        return KernelTimer(self._runtime_module, self._entry, arguments.of(self.signature), self._device)
+
+
+class KernelTimer:
+    """The clock of one kernel: see `timing.Timer`."""
+
+    def __init__(self, runtime_module: Any, entry: Any, tensors: list[Any], device: Any) -> None:
+        self._runtime_module = runtime_module
+        self._entry = entry
+        self._tensors = tensors
+        self._device = device
+        self._last_s = 0.0
+
+    def first(self) -> float:
+        return self._run_from_python(1)
+
+    def run(self, number: int) -> float:
+        if self._last_s >= _PYTHON_CLOCK_S:
+            return self._run_from_python(number)
+        evaluator = self._runtime_module.time_evaluator(_ENTRY, self._device, number=number, repeat=1)
+        self._last_s = float(evaluator(*self._tensors).results[0])
+        return self._last_s
+
+    def _run_from_python(self, number: int) -> float:
+        self._device.sync()
+        start = time.perf_counter()
+        for _ in range(number):
+            self._entry(*self._tensors)
+        self._device.sync()
+        self._last_s = (time.perf_counter() - start) / number
+        return self._last_s

@@ -1,0 +1,86 @@
+"""The room's door: candidates' modules in, latencies or failures out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+from tcl_core.config import MeasureConfig
+from tcl_core.domain import MeasureRequest, MeasureResult, Platform
+from tcl_core.errors import UserError
+from tcl_core.events import CancelToken
+from tcl_core.measure.batch import Batch
+from tcl_core.measure.messages import WorkerSetup
+from tcl_core.measure.pool import WorkerPool
+from tcl_core.measure.seat import Seat
+
+
+class Measurer:
+    """Compiles and times candidates on one platform, in warm worker processes.
+
+    Belongs to one thread, and to one process that is not a daemonic child (those may have no children). If that
+    process dies, however it dies, every worker dies with it.
+    """
+
+    def __init__(self, platform: Platform, config: MeasureConfig) -> None:
+        self._platform = platform
+        self._config = config
+        self._pool = WorkerPool(
+            WorkerSetup(target_json=platform.target_json, kind=platform.kind, threads=platform.threads, config=config)
+        )
+        self._seats = [Seat(self._pool) for _ in range(max(1, config.compile_workers))]
+
+    def __enter__(self) -> Measurer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The processes this measurer has now: its nursery, then its workers."""
+        pids = (self._pool.nursery_pid, *(seat.pid for seat in self._seats))
+        return tuple(pid for pid in pids if pid is not None)
+
+    def start(self) -> None:
+        """Load TVM in the nursery and start the workers: seconds the first time, nothing when they are up.
+
+        Raises:
+            UserError: the platform cannot be run here, or no worker can be started.
+        """
+        if not self._platform.runnable:
+            raise UserError(
+                "measure",
+                f"This machine cannot run code for {self._platform.name}; choose another --target to measure.",
+            )
+        if self._pool.start() is not None:
+            for seat in self._seats:
+                seat.leave()  # a worker of an earlier nursery is dead
+        for seat in self._seats:
+            seat.fill()
+
+    def measure(
+        self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken | None = None
+    ) -> Iterator[MeasureResult]:
+        """One result per request as it becomes known, in no promised order.
+
+        Args:
+            requests: with distinct ids.
+            best_s: best latency of the task so far in seconds, for the cut-off; the best inside the batch replaces it.
+            cancel: obeyed before each candidate; a stop also kills whatever is running.
+
+        Raises:
+            Interrupted: a stop was asked for; the workers are idle and hold nothing.
+            UserError: see `start`.
+        """
+        self.start()
+        yield from Batch(self._seats, self._config, requests, best_s, cancel).run()
+
+    def close(self) -> None:
+        """End nursery and workers: none is left afterwards. The measurer can be started again."""
+        for seat in self._seats:
+            seat.leave()
+        self._pool.close()

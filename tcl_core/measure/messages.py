@@ -1,0 +1,91 @@
+"""What the owner of the workers and a worker say to each other: frozen, picklable, one answer to every job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcl_core.config import MeasureConfig
+from tcl_core.domain import Failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSetup:
+    """What every worker of a pool is told at its birth.
+
+    Attributes:
+        target_json: TVM target as JSON text.
+        kind: "llvm" or "cuda"; decides the device that kernels run on.
+        threads: size of TVM's thread pool.
+    """
+
+    target_json: str
+    kind: str
+    threads: int
+    config: MeasureConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class NurseryReady:
+    """TVM is loaded. `threads` is the number of operating system threads of the nursery: forking wants 1."""
+
+    pid: int
+    threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerReady:
+    """A worker is waiting for its first job."""
+
+    pid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileJob:
+    """Compile to machine code and keep."""
+
+    id: int
+    module_json: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeJob:
+    """Time what was compiled as `id`, then drop it. `best_s` is the task's best latency so far."""
+
+    id: int
+    best_s: float | None
+
+
+@dataclass(frozen=True)
+class ForgetJob:
+    """Drop everything compiled. The only job without an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """Answer to `CompileJob`."""
+
+    id: int
+    compile_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """Answer to `TimeJob`."""
+
+    id: int
+    latencies_s: tuple[float, ...]
+    cut_off: bool
+    run_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """Answer to either job: it failed after `seconds`, the worker is fit for the next one."""
+
+    id: int
+    failure: Failure
+    seconds: float
+
+
+Job = CompileJob | TimeJob | ForgetJob
+Answer = Compiled | Timed | Failed

@@ -1,0 +1,104 @@
+"""A process that loads TVM once and forks a ready worker from it in milliseconds; the workers' parent and death watch.
+
+The standard library's forkserver does nearly this. It is not used because each of its children holds the pipe that
+keeps the server alive, so a worker that hangs survives its engine (seen), because it loses `sys.path` before Python
+3.12.8 (gh-117378: TVM is then not preloaded), and because it cannot be stopped.
+
+The nursery has one thread and starts none: a fork copies only the thread that asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle
+from pathlib import Path
+
+from tcl_core.measure.messages import NurseryReady, WorkerSetup
+
+_GRACE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Fork a worker; two handles follow: its pipe and its log. Answer: its process id."""
+
+
+@dataclass(frozen=True)
+class End:
+    """Wait for a worker's end, which is near, or `kill` it first.
+
+    Answer: its exit code, negative for a signal; None when it is no worker of this nursery.
+    """
+
+    pid: int
+    kill: bool
+
+
+def serve(control: Connection, setup: WorkerSetup) -> None:
+    """Fork and reap workers until `control` closes; then kill those that are left."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _load_tvm(setup.threads)
+    control.send(NurseryReady(pid=os.getpid(), threads=len(list(Path("/proc/self/task").iterdir()))))
+    alive: set[int] = set()
+    try:
+        while True:
+            request = control.recv()
+            if isinstance(request, Fork):
+                pid = _fork(control, setup)
+                alive.add(pid)
+                control.send(pid)
+            elif isinstance(request, End) and request.pid in alive:
+                alive.remove(request.pid)
+                control.send(_end(request.pid, 0.0 if request.kill else _GRACE_S))
+            else:
+                control.send(None)
+    except (EOFError, ConnectionError):  # the owner closed the pipe, or died
+        for pid in alive:
+            _end(pid, 0.0)
+        os._exit(0)  # taking TVM down in good order takes most of a second
+
+
+def _load_tvm(threads: int) -> None:
+    # Read by TVM when its pool starts, in a worker; left alone it takes half of the logical cores on x86.
+    os.environ["TVM_NUM_THREADS"] = str(threads)
+    # A thread of TVM's pool spins this often for work before it sleeps: 300,000 by default, 100 ms on a Zen 5, during
+    # which the next worker would not be timed alone; 10,000 are 5 ms, and still no launch inside a repeat finds it
+    # asleep (with 0 a launch of 4 us takes 15).
+    os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = "10000"
+    # NumPy's linear algebra would start its threads at import, and a fork does not copy them.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    import tcl_core.measure.worker  # noqa: F401 - imported for the workers to come
+
+
+def _fork(control: Connection, setup: WorkerSetup) -> int:
+    channel, log = recv_handle(control), recv_handle(control)
+    nursery = os.getpid()
+    pid = os.fork()
+    if pid:
+        os.close(channel)
+        os.close(log)
+        return pid
+    status = 1
+    try:
+        control.close()
+        from tcl_core.measure.worker import run_worker
+
+        run_worker(Connection(channel), log, setup, nursery)
+        status = 0
+    finally:
+        os._exit(status)  # without the clean-up of a process that this is a copy of
+
+
+def _end(pid: int, grace_s: float) -> int:
+    deadline = time.monotonic() + grace_s
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -1,0 +1,13 @@
+"""What a worker needs of TVM, imported once in the nursery before anything forks.
+
+Importing starts no thread pool and touches no device: both would be broken in a forked worker.
+"""
+
+import numpy as np
+import tvm
+from tvm.s_tir.meta_schedule.arg_info import ArgInfo
+from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
+from tvm.target import Target
+from tvm.tirx import build
+
+__all__ = ["ArgInfo", "RemoveWeightLayoutRewriteBlock", "Target", "build", "np", "tvm"]

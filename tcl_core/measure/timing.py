@@ -1,0 +1,82 @@
+"""How often to run a candidate: losers once, winners until the clock can be trusted. Pure; the timer is handed in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from tcl_core.config import MeasureConfig
+
+DECISIVE_S = 0.5
+"""A first call this long is its own measurement: what warming up adds is noise beside it."""
+
+HOPELESS_S = 0.05
+"""From here on a first call twice over the limit settles it: cold caches and page faults cost less than that."""
+
+LOOKS = 3
+"""A quick run that a scheduler's tick spoilt must not cost a winner: so many looks before a short candidate is cut."""
+
+
+class Timer(Protocol):
+    """Runs one candidate and looks at the clock."""
+
+    def first(self) -> float:
+        """Seconds of the very first run, with cold caches."""
+
+    def run(self, number: int) -> float:
+        """Mean seconds of one run, over `number` runs in a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latencies:
+    """Repeats of the mean latency of one run in seconds; a single one when `cut_off`."""
+
+    latencies_s: tuple[float, ...]
+    cut_off: bool
+
+
+def time_adaptively(timer: Timer, config: MeasureConfig, best_s: float | None) -> Latencies:
+    """Time a candidate against the best latency of its task so far.
+
+    One warm-up, one quick run; slower than ``config.cutoff * best_s`` ends it there. Otherwise ``config.repeats``
+    repeats of at least ``config.min_repeat_s`` each; a quick run that long is itself the first repeat. A first run of
+    `DECISIVE_S` or more is never repeated.
+    """
+    limit_s = math.inf if best_s is None else config.cutoff * best_s
+    first_s = timer.first()
+    if first_s >= DECISIVE_S or (first_s >= HOPELESS_S and first_s > 2 * limit_s):
+        return Latencies(latencies_s=(first_s,), cut_off=first_s > limit_s)
+    quick_s = _quick(timer, limit_s, config.min_repeat_s)
+    if quick_s > limit_s:
+        return Latencies(latencies_s=(quick_s,), cut_off=True)
+    return Latencies(latencies_s=_repeats(timer, config, quick_s), cut_off=False)
+
+
+def _quick(timer: Timer, limit_s: float, affordable_s: float) -> float:
+    """Least of up to `LOOKS` single runs; more than one only for a short run that looks like a loser."""
+    quick_s = timer.run(1)
+    for looks in range(1, LOOKS):
+        if quick_s <= limit_s or looks * quick_s >= affordable_s:
+            break
+        quick_s = min(quick_s, timer.run(1))
+    return quick_s
+
+
+def _repeats(timer: Timer, config: MeasureConfig, quick_s: float) -> tuple[float, ...]:
+    latencies_s = [quick_s] if quick_s >= config.min_repeat_s else []
+    number = _number(config.min_repeat_s, quick_s)
+    while len(latencies_s) < config.repeats:
+        mean_s = timer.run(number)
+        if mean_s * number >= config.min_repeat_s:
+            latencies_s.append(mean_s)
+        else:  # the run that sized it was slower than usual
+            number = min(max(_number(config.min_repeat_s, mean_s), number + 1), 10 * number)
+    return tuple(latencies_s)
+
+
+def _number(min_repeat_s: float, run_s: float) -> int:
+    """Runs that fill a repeat; a twentieth more, so that a slightly faster repeat is still long enough."""
+    if run_s >= min_repeat_s:
+        return 1
+    return math.ceil(1.05 * min_repeat_s / max(run_s, 1e-9))

@@ -1,0 +1,114 @@
+"""What runs in a forked worker: one job after the other, told over a pipe, until the pipe closes.
+
+A worker owns nothing that matters: its owner may kill it at any moment. It dies with the nursery that forked it, even
+in the middle of a kernel that never ends, and its standard output and error go to a file that its owner reads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tcl_core.domain import Stage
+from tcl_core.measure import failures
+from tcl_core.measure.arguments import Arguments
+from tcl_core.measure.kernel import Compiler, Kernel
+from tcl_core.measure.messages import (
+    Answer,
+    Compiled,
+    CompileJob,
+    Failed,
+    ForgetJob,
+    Job,
+    Timed,
+    TimeJob,
+    WorkerReady,
+    WorkerSetup,
+)
+from tcl_core.measure.timing import time_adaptively
+
+_PR_SET_PDEATHSIG = 1
+
+
+def run_worker(connection: Connection, log: int, setup: WorkerSetup, nursery: int) -> None:
+    """Serve `connection` until it closes.
+
+    Args:
+        log: file descriptor that takes the place of standard output and error.
+        nursery: process id of the parent.
+    """
+    die_with(nursery)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a stop from the keyboard is the owner's to hand on
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    limit_memory(setup.config.memory_bytes)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are expected: no dumps in the person's folder
+    worker = Worker(setup)
+    connection.send(WorkerReady(pid=os.getpid()))
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:
+            return
+        os.ftruncate(log, 0)
+        os.lseek(log, 0, os.SEEK_SET)
+        answer = worker.do(job)
+        if answer is not None:
+            connection.send(answer)
+
+
+def die_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent dies: nothing in here may be able to act then."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before we asked
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def limit_memory(extra_bytes: int) -> None:
+    """Let allocations fail beyond what the process has now plus `extra_bytes`; 0 for no limit.
+
+    Data and not address space: a CUDA driver reserves far more addresses than it uses.
+    """
+    if not extra_bytes:
+        return
+    data_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
+    limit_bytes = data_pages * resource.getpagesize() + extra_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+
+
+class Worker:
+    """Compiles and keeps kernels, times them one by one."""
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._config = setup.config
+        self._compiler = Compiler(setup.target_json, setup.kind)
+        self._arguments = Arguments(self._compiler.device, setup.config.seed)
+        self._kernels: dict[int, Kernel] = {}
+
+    def do(self, job: Job) -> Answer | None:
+        """Carry out one job. An exception becomes a `Failed`; a crash, a hang or a kill is for the owner to notice."""
+        start = time.perf_counter()
+        if isinstance(job, ForgetJob):
+            self._kernels.clear()
+            return None
+        try:
+            return self._compile(job, start) if isinstance(job, CompileJob) else self._time(job, start)
+        except Exception as error:  # noqa: BLE001 - generated code and TVM's passes may raise anything: it is the result
+            stage = Stage.COMPILE if isinstance(job, CompileJob) else Stage.MEASURE
+            failure = failures.from_exception(stage, error)
+            return Failed(id=job.id, failure=failure, seconds=time.perf_counter() - start)
+
+    def _compile(self, job: CompileJob, start: float) -> Compiled:
+        self._kernels[job.id] = self._compiler.compile(job.module_json)
+        return Compiled(id=job.id, compile_s=time.perf_counter() - start)
+
+    def _time(self, job: TimeJob, start: float) -> Timed:
+        kernel = self._kernels.pop(job.id)
+        timing = time_adaptively(kernel.timer(self._arguments), self._config, job.best_s)
+        run_s = time.perf_counter() - start
+        return Timed(id=job.id, latencies_s=timing.latencies_s, cut_off=timing.cut_off, run_s=run_s)

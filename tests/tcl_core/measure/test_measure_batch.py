@@ -1,0 +1,187 @@
+"""The scheduling laws, whatever workers do: on fake workers that answer at once, die or fall silent as told."""
+
+from __future__ import annotations
+
+import itertools
+from multiprocessing import Pipe
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcl_core.config import MeasureConfig
+from tcl_core.domain import Failure, MeasureRequest, Stage
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+from tcl_core.measure.batch import Batch
+from tcl_core.measure.messages import Compiled, CompileJob, Failed, ForgetJob, Timed, TimeJob
+from tcl_core.measure.pool import WorkerPool
+from tcl_core.measure.seat import Seat
+
+FATES = ("fine", "compile error", "compile death", "compile hang", "time error", "time death", "time hang", "dies idle")
+CAUSES = {
+    "compile error": (Stage.COMPILE, "InternalError"),
+    "compile death": (Stage.COMPILE, "crash (SIGSEGV)"),
+    "compile hang": (Stage.COMPILE, "timeout"),
+    "time error": (Stage.MEASURE, "InternalError"),
+    "time death": (Stage.MEASURE, "crash (SIGSEGV)"),
+    "time hang": (Stage.MEASURE, "timeout"),
+}
+CONFIG = MeasureConfig(compile_timeout_s=0.01, run_timeout_s=0.01)
+
+
+class FakeWorker:
+    """Answers as the requests' fates say. "dies idle" dies after its compiling was answered, once."""
+
+    def __init__(self, pool: FakePool, pid: int) -> None:
+        self.pool = pool
+        self.pid = pid
+        self.connection, self.theirs = Pipe()
+        self.held: set[int] = set()
+        self.busy = False
+
+    def send(self, job: object) -> None:
+        if self.theirs.closed:
+            raise BrokenPipeError
+        if isinstance(job, ForgetJob):
+            self.held.clear()
+            return
+        assert isinstance(job, CompileJob | TimeJob)
+        fate = self.pool.fates[job.id]
+        if isinstance(job, CompileJob):
+            self.compile(job, fate)
+        else:
+            self.pool.bests.append(job.best_s)
+            self.time(job, fate)
+
+    def compile(self, job: CompileJob, fate: str) -> None:
+        if fate == "compile death":
+            self.theirs.close()
+        elif fate == "compile error":
+            failure = Failure(stage=Stage.COMPILE, cause="InternalError")
+            self.theirs.send(Failed(id=job.id, failure=failure, seconds=0.0))
+        elif fate != "compile hang":
+            self.theirs.send(Compiled(id=job.id, compile_s=1.0))
+            self.held.add(job.id)
+            if fate == "dies idle" and job.id not in self.pool.died_idle:
+                self.pool.died_idle.add(job.id)
+                self.theirs.close()
+
+    def time(self, job: TimeJob, fate: str) -> None:
+        self.held.remove(job.id)  # a KeyError here: asked to time what was lost
+        if fate == "time death":
+            self.theirs.close()
+        elif fate == "time error":
+            self.theirs.send(
+                Failed(id=job.id, failure=Failure(stage=Stage.MEASURE, cause="InternalError"), seconds=0.0)
+            )
+        elif fate != "time hang":
+            self.theirs.send(Timed(id=job.id, latencies_s=(1.0 / (job.id + 1),), cut_off=False, run_s=2.0))
+
+
+class FakePool:
+    def __init__(self, fates: list[str]) -> None:
+        self.fates = fates
+        self.alive: dict[int, FakeWorker] = {}
+        self.pids = itertools.count(100)
+        self.died_idle: set[int] = set()
+        self.bests: list[float | None] = []
+
+    def spawn(self) -> FakeWorker:
+        worker = FakeWorker(self, next(self.pids))
+        self.alive[worker.pid] = worker
+        return worker
+
+    def bury(self, worker: FakeWorker, *, kill: bool) -> tuple[int | None, str]:
+        del self.alive[worker.pid]
+        worker.connection.close()
+        worker.theirs.close()
+        return (-9 if kill else -11), "last words"
+
+    def batch(self, best_s: float | None = None, workers: int = 2, cancel: CancelToken | None = None) -> Batch:
+        self.seats = [Seat(self) for _ in range(workers)]  # type: ignore[arg-type]
+        requests = [MeasureRequest(id=number, module_json="") for number in range(len(self.fates))]
+        return Batch(self.seats, CONFIG, requests, best_s, cancel)
+
+    def end(self) -> None:
+        for seat in self.seats:
+            seat.leave()
+
+
+@given(st.lists(st.sampled_from(FATES), max_size=10), st.integers(min_value=1, max_value=3))
+def test_every_request_has_exactly_one_result_and_the_right_one(fates: list[str], workers: int) -> None:
+    pool = FakePool(fates)
+    results = list(pool.batch(workers=workers).run())
+    assert sorted(result.id for result in results) == list(range(len(fates)))
+    for result in results:
+        fate = fates[result.id]
+        if fate in CAUSES:
+            assert result.failure is not None
+            assert (result.failure.stage, result.failure.cause) == CAUSES[fate]
+            assert result.latencies_s == ()
+        elif fate == "fine":
+            assert result.failure is None
+            assert result.latencies_s == (1.0 / (result.id + 1),)
+    assert not any(seat.busy or seat.held for seat in pool.seats)
+    assert not any(worker.held for worker in pool.alive.values())
+    pool.end()
+    assert pool.alive == {}
+
+
+def test_the_best_inside_the_batch_counts_for_the_next() -> None:
+    pool = FakePool(["fine"] * 4)
+    list(pool.batch(best_s=None, workers=1).run())
+    assert pool.bests == [None, 1.0, 1 / 2, 1 / 3]
+    pool.end()
+
+
+def test_a_better_best_from_before_stays() -> None:
+    pool = FakePool(["fine"] * 3)
+    list(pool.batch(best_s=0.1, workers=1).run())
+    assert pool.bests == [0.1, 0.1, 0.1]
+    pool.end()
+
+
+def test_last_words_are_kept() -> None:
+    pool = FakePool(["time death"])
+    (result,) = pool.batch().run()
+    assert result.failure is not None
+    assert "last words" in result.failure.message
+    pool.end()
+
+
+@pytest.mark.parametrize("asked_after", [0, 1, 3])
+def test_a_stop_leaves_idle_workers_that_hold_nothing(asked_after: int) -> None:
+    cancel = CancelToken()
+    pool = FakePool(["fine"] * 6)
+    results = pool.batch(cancel=cancel).run()
+    for _ in range(asked_after):
+        next(results)
+    cancel.stop()
+    with pytest.raises(Interrupted):
+        next(results)
+    assert not any(seat.busy or seat.held for seat in pool.seats)
+    assert not any(worker.held for worker in pool.alive.values())
+    pool.end()
+
+
+def test_a_caller_that_leaves_early_leaves_idle_workers() -> None:
+    pool = FakePool(["fine"] * 6)
+    results = pool.batch().run()
+    next(results)
+    results.close()
+    assert not any(worker.held for worker in pool.alive.values())
+    pool.end()
+
+
+@pytest.mark.slow
+def test_a_real_compilation_that_takes_too_long_costs_one_result(pool: WorkerPool, modules: dict[str, str]) -> None:
+    seat = Seat(pool)
+    requests = [MeasureRequest(id=number, module_json=modules["matmul"]) for number in range(2)]
+    impatient = MeasureConfig(compile_timeout_s=0.0)
+    results = list(Batch([seat], impatient, requests, None, None).run())
+    assert [result.id for result in results] == [0, 1]
+    for result in results:
+        assert result.failure is not None
+        assert (result.failure.stage, result.failure.cause) == (Stage.COMPILE, "timeout")
+    seat.leave()

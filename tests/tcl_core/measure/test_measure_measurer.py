@@ -1,0 +1,158 @@
+"""Measuring for real: good, bad and ugly kernels in real worker processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import psutil
+import pytest
+
+from tcl_core.config import MeasureConfig
+from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Stage
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.events import CancelToken
+from tcl_core.measure import Measurer
+
+pytestmark = pytest.mark.slow
+
+
+def requests_for(modules: dict[str, str], names: Sequence[str]) -> list[MeasureRequest]:
+    return [MeasureRequest(id=number, module_json=modules[name]) for number, name in enumerate(names)]
+
+
+def by_id(results: Sequence[MeasureResult]) -> list[MeasureResult]:
+    assert sorted(result.id for result in results) == list(range(len(results)))
+    return sorted(results, key=lambda result: result.id)
+
+
+def test_good_candidates_have_repeats(measurer: Measurer, modules: dict[str, str]) -> None:
+    names = ["matmul", "scale", "scalar"]
+    for result in by_id(list(measurer.measure(requests_for(modules, names), best_s=None))):
+        assert result.failure is None
+        assert result.cut_off or len(result.latencies_s) == 3
+        assert all(latency_s > 0 for latency_s in result.latencies_s)
+        assert result.compile_s > 0
+        assert result.run_s > 0
+
+
+def test_a_candidate_far_slower_than_the_best_is_cut_off(measurer: Measurer, modules: dict[str, str]) -> None:
+    (result,) = measurer.measure(requests_for(modules, ["slow"]), best_s=1e-6)
+    assert result.cut_off
+    assert len(result.latencies_s) == 1
+    (result,) = measurer.measure(requests_for(modules, ["slow"]), best_s=1e3)
+    assert not result.cut_off
+
+
+def test_whatever_a_candidate_does_costs_one_result(measurer: Measurer, modules: dict[str, str]) -> None:
+    expected = [
+        ("scale", None),
+        ("segfault", (Stage.MEASURE, "crash (SIGSEGV)")),
+        ("scale", None),
+        ("hang", (Stage.MEASURE, "timeout")),
+        ("illegal", (Stage.COMPILE, "InternalError")),
+        ("matmul", None),
+        ("hungry", (Stage.MEASURE, "out of memory")),
+        ("nonsense", (Stage.COMPILE, "JSONDecodeError")),
+        ("scalar", None),
+    ]
+    results = by_id(list(measurer.measure(requests_for(modules, [name for name, _ in expected]), best_s=None)))
+    for result, (name, failure) in zip(results, expected, strict=True):
+        found = result.failure and (result.failure.stage, result.failure.cause)
+        assert found == failure, name
+        assert bool(result.latencies_s) == (failure is None), name
+    crash, illegal = results[1].failure, results[4].failure
+    assert crash is not None and "Segfault" in crash.message
+    assert illegal is not None and "Divide by zero" in illegal.message
+
+
+def test_nothing_of_a_crash_reaches_the_terminal(
+    measurer: Measurer, modules: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    list(measurer.measure(requests_for(modules, ["segfault"]), best_s=None))
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_a_stop_ends_even_a_hanging_kernel(measurer: Measurer, modules: dict[str, str]) -> None:
+    cancel = CancelToken()
+    results = measurer.measure(requests_for(modules, ["scale", "hang", "scale", "scale"]), None, cancel)
+    next(results)
+    timer = threading.Timer(0.3, cancel.stop)
+    timer.start()
+    with pytest.raises(Interrupted):
+        list(results)
+    timer.join()
+    again = list(measurer.measure(requests_for(modules, ["scale"]), None, CancelToken()))
+    assert again[0].failure is None
+
+
+def test_a_pause_holds_and_a_resume_goes_on(measurer: Measurer, modules: dict[str, str]) -> None:
+    cancel = CancelToken()
+    results = measurer.measure(requests_for(modules, ["scale"] * 4), None, cancel)
+    first = next(results)
+    cancel.pause()
+    rest: list[MeasureResult] = []
+    consumer = threading.Thread(target=lambda: rest.extend(results))
+    consumer.start()
+    consumer.join(0.3)
+    assert consumer.is_alive()
+    assert rest == []
+    cancel.resume()
+    consumer.join(30)
+    assert len(by_id([first, *rest])) == 4
+
+
+@pytest.mark.parametrize("victim", ["worker", "nursery"])
+def test_a_killed_process_is_replaced(
+    measurer: Measurer, modules: dict[str, str], all_gone: Callable[[list[psutil.Process]], bool], victim: str
+) -> None:
+    """A nursery's workers go with it: their pipes, which lead to the measurer, would keep them alive."""
+    measurer.start()
+    nursery, *workers = measurer.process_ids
+    victims = [nursery, *workers] if victim == "nursery" else workers[:1]
+    results = measurer.measure(requests_for(modules, ["scale"] * 6), best_s=None)
+    found = [next(results)]
+    doomed = [psutil.Process(pid) for pid in victims]
+    os.kill(victims[0], signal.SIGKILL)
+    found.extend(results)
+    assert len(by_id(found)) == 6
+    assert all(result.failure is None or result.failure.cause != "timeout" for result in found)
+    assert sum(result.failure is not None for result in found) <= 2
+    assert all_gone(doomed)
+    clean = list(measurer.measure(requests_for(modules, ["scale"] * 3), best_s=None))
+    assert all(result.failure is None for result in clean)
+
+
+def test_closing_leaves_no_process_and_starting_again_works(platform: Platform, modules: dict[str, str]) -> None:
+    measurer = Measurer(platform, MeasureConfig())
+    measurer.start()
+    pids = measurer.process_ids
+    assert len(pids) == 3
+    measurer.start()
+    assert measurer.process_ids == pids
+    measurer.close()
+    assert measurer.process_ids == ()
+    assert all(not psutil.pid_exists(pid) for pid in pids)
+    measurer.close()
+    assert [result.failure for result in measurer.measure(requests_for(modules, ["scale"]), None)] == [None]
+    measurer.close()
+
+
+def test_a_platform_that_cannot_run_here_is_refused(platform: Platform) -> None:
+    with pytest.raises(UserError, match="the test machine"):
+        Measurer(dataclasses.replace(platform, runnable=False), MeasureConfig()).start()
+
+
+def test_idle_workers_do_not_spin(measurer: Measurer, modules: dict[str, str]) -> None:
+    list(measurer.measure(requests_for(modules, ["scale"] * 4), best_s=None))
+    processes = [psutil.Process(pid) for pid in measurer.process_ids]
+    time.sleep(0.1)  # TVM's own threads spin for a moment before they sleep
+    before = [process.cpu_times().user for process in processes]
+    time.sleep(0.3)
+    after = [process.cpu_times().user for process in processes]
+    assert sum(after) - sum(before) <= 0.05

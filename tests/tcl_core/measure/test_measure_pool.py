@@ -1,0 +1,72 @@
+"""The nursery and its workers, seen from their owner."""
+
+from __future__ import annotations
+
+import signal
+
+import psutil
+import pytest
+
+from tcl_core.measure.messages import CompileJob, Failed, TimeJob
+from tcl_core.measure.pool import WorkerPool
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_nursery_forks_with_one_thread(pool: WorkerPool) -> None:
+    """A fork copies one thread: the locks of another one would stay locked in every worker."""
+    assert pool.nursery_pid is not None
+    assert psutil.Process(pool.nursery_pid).num_threads() == 1
+    assert pool.start() is None
+
+
+def test_a_worker_reports_why_it_died(pool: WorkerPool) -> None:
+    worker = pool.spawn()
+    psutil.Process(worker.pid).send_signal(signal.SIGTERM)
+    assert pool.bury(worker, kill=False) == (-signal.SIGTERM, "")
+
+
+def test_a_killed_worker_leaves_nothing(pool: WorkerPool) -> None:
+    worker = pool.spawn()
+    assert pool.bury(worker, kill=True)[0] == -signal.SIGKILL
+    assert not psutil.pid_exists(worker.pid)
+
+
+def test_a_worker_has_the_threads_it_was_told(pool: WorkerPool, modules: dict[str, str]) -> None:
+    worker = pool.spawn()
+    worker.send(CompileJob(id=1, module_json=modules["scale"]))
+    worker.connection.recv()
+    before = psutil.Process(worker.pid).num_threads()
+    worker.send(TimeJob(id=1, best_s=None))
+    worker.connection.recv()
+    # The main thread is one of the pool's two.
+    assert psutil.Process(worker.pid).num_threads() - before == 1
+    pool.bury(worker, kill=True)
+
+
+def test_a_worker_survives_a_job_that_fails(pool: WorkerPool) -> None:
+    worker = pool.spawn()
+    for number in (1, 2):
+        worker.send(CompileJob(id=number, module_json="{}"))
+        answer = worker.connection.recv()
+        assert isinstance(answer, Failed)
+        assert answer.id == number
+    pool.bury(worker, kill=True)
+
+
+def test_an_interrupt_from_the_keyboard_ends_no_worker(pool: WorkerPool) -> None:
+    worker = pool.spawn()
+    assert pool.nursery_pid is not None
+    for pid in (pool.nursery_pid, worker.pid):
+        psutil.Process(pid).send_signal(signal.SIGINT)
+    worker.send(CompileJob(id=1, module_json="{}"))
+    assert isinstance(worker.connection.recv(), Failed)
+    assert pool.bury(worker, kill=True)[0] == -signal.SIGKILL
+
+
+def test_a_stranger_is_not_killed(pool: WorkerPool) -> None:
+    """A worker of a nursery that is gone may have left its number to another process."""
+    worker = pool.spawn()
+    mine, worker.pid = worker.pid, psutil.Process().pid
+    assert pool.bury(worker, kill=True)[0] is None
+    psutil.Process(mine).kill()
