@@ -1,0 +1,91 @@
+"""What is read from a machine's files, and what is not there."""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+import pytest
+
+from tcl_core.hardware import detect
+
+CPUINFO = """processor : 0
+vendor_id : AuthenticAMD
+cpu family : 26
+model name : AMD EPYC 9755
+flags : fpu sse2 avx2 avx512f
+
+processor : 1
+model name : another
+"""
+
+
+def test_this_machine_makes_sense():
+    machine = detect.detect()
+
+    assert machine.cpu
+    assert 1 <= machine.cores <= machine.threads <= (os.cpu_count() or 1)
+    assert machine.cores <= machine.physical_cores
+    assert machine.memory_bytes > 1 << 28
+    assert machine.l1_bytes <= machine.l2_bytes or not machine.l2_bytes
+    assert pickle.loads(pickle.dumps(machine)) == machine == detect.detect()
+
+
+def test_cpuinfo_is_read_up_to_the_second_processor(tmp_path):
+    path = tmp_path / "cpuinfo"
+    path.write_text(CPUINFO)
+
+    fields = detect._read_cpuinfo(path)
+
+    assert fields["model name"] == "AMD EPYC 9755"
+    assert fields["flags"].split() == ["fpu", "sse2", "avx2", "avx512f"]
+    assert detect._read_cpuinfo(tmp_path / "missing") == {}
+
+
+def write_cache(folder, index, **files):
+    entry = folder / f"index{index}"
+    entry.mkdir()
+    for name, text in files.items():
+        (entry / name).write_text(text + "\n")
+
+
+def test_caches_are_those_for_data(tmp_path):
+    write_cache(tmp_path, 0, level="1", type="Data", size="48K")
+    write_cache(tmp_path, 1, level="1", type="Instruction", size="32K")
+    write_cache(tmp_path, 2, level="2", type="Unified", size="1024K")
+    write_cache(tmp_path, 3, level="3", type="Unified", size="32M")
+    write_cache(tmp_path, 4, level="4", type="Unified", size="1G")
+    write_cache(tmp_path, 5, level="2")
+
+    assert detect._read_sysfs_caches(tmp_path) == (48 << 10, 1 << 20, 32 << 20)
+    assert detect._read_sysfs_caches(tmp_path / "missing") == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("text", "size"), [("512", 512), ("48K", 49152), ("1G", 1 << 30), ("", 0), ("48 KB", 0)])
+def test_sizes_of_sysfs(text, size):
+    assert detect.parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("nonsense", 8), (None, 8)]
+)
+def test_a_container_quota_limits_the_threads(tmp_path, text, cpus):
+    path = tmp_path / "cpu.max"
+    if text is not None:
+        path.write_text(text)
+
+    assert detect._read_quota(path, 8) == cpus
+
+
+@pytest.mark.parametrize(
+    ("features", "architecture", "bits"),
+    [
+        ({"avx", "avx2", "avx512f"}, "x86_64", 512),
+        ({"avx"}, "x86_64", 256),
+        ({"sse2"}, "x86_64", 128),
+        (set(), "aarch64", 128),
+        (set(), "riscv64", 0),
+    ],
+)
+def test_the_widest_vector(features, architecture, bits):
+    assert detect.vector_bits(features, architecture) == bits

@@ -1,0 +1,45 @@
+"""The micro-benchmark, made tiny: that it counts right and leaves nothing changed, never how fast it is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from threadpoolctl import threadpool_info
+
+from tcl_core.hardware import peaks
+
+
+def blas_threads() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_it_measures_something(threads, monkeypatch):
+    monkeypatch.setattr(peaks, "_COPY_LIMIT_BYTES", 1 << 20)
+    before = blas_threads()
+
+    found = peaks.measure_peaks(threads, budget_s=0.0, size=32)
+
+    assert found.flops > 0
+    assert found.bandwidth_bytes_s > 0
+    assert blas_threads() == before
+
+
+def test_rates_are_work_by_the_best_time(monkeypatch):
+    monkeypatch.setattr(peaks, "_best_seconds", lambda work, budget_s: 0.5)
+    monkeypatch.setattr(peaks, "_COPY_LIMIT_BYTES", 1 << 20)
+
+    found = peaks.measure_peaks(2, budget_s=0.0, size=10)
+
+    assert found.flops == 2 * (2 * 10**3 / 0.5), "two threads"
+    assert found.bandwidth_bytes_s == 2 * (1 << 20) / 0.5, "read and written"
+
+
+def test_the_first_run_only_warms_up_and_the_best_counts(monkeypatch):
+    clock = iter([0.0, 0.0, 3.0, 3.0, 5.0, 9.0])
+    monkeypatch.setattr(peaks, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    runs = []
+
+    assert peaks._best_seconds(lambda: runs.append(1), 4.0) == 2.0
+    assert len(runs) == 3
