@@ -1,0 +1,15 @@
+"""The studio's window (PySide6, pyqtgraph). No torch, tvm or onnx anywhere below this folder.
+
+========================  =====================================================================================
+``application``           `main`: settings, theme, window, engine thread, event loop
+``controller``            wires models, engine and window; the only place that decides what an intent or event does
+``main_window``           docks, actions, menus; owns the views
+``jobs/``                 the background thread that owns the engine process
+``models/``               what the window shows, as Qt models without widgets
+``views/``                one panel each; takes its model, emits intents, computes nothing
+``widgets/``              plots and small parts that views are made of
+``theme``, ``icons``      one set of colour tokens for palette, style sheet, plots and icons
+``settings``              what is remembered between starts
+``heartbeat``             how late the event loop gets
+========================  =====================================================================================
+"""

@@ -1,0 +1,1 @@
+"""The one job mechanism: a background thread that owns the engine process."""

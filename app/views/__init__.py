@@ -1,0 +1,1 @@
+"""One panel each: a view takes its model, emits intents, computes nothing."""

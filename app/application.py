@@ -1,0 +1,123 @@
+"""The studio as a program: settings, theme, window, engine thread, event loop.
+
+Imports nothing heavy: the window is up before the engine process has imported TVM.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app.controller import Controller
+from app.jobs.engine_process import EngineTarget
+from app.jobs.engine_thread import EngineThread
+from app.main_window import MainWindow
+from app.models.studio import StudioModels
+from app.settings import APP_NAME, Settings, default_store
+from app.theme import Theme
+
+SIGNAL_POLL_MS = 200
+"""Python handles a signal only between its own instructions; an idle Qt loop has none, so a timer supplies them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Studio:
+    """One assembled studio. `window.close_unasked()` ends it."""
+
+    models: StudioModels
+    engine: EngineThread
+    controller: Controller
+    window: MainWindow
+    theme: Theme
+
+
+def assemble(target: EngineTarget, settings: Settings) -> Studio:
+    """Build a studio around an engine target and start its engine; needs a `QApplication`. The window isn't shown."""
+    theme = Theme(settings.scheme)
+    theme.apply()
+    models = StudioModels()
+    engine = EngineThread(target)
+    controller = Controller(models, engine, settings)
+    window = MainWindow(models, settings, theme)
+    connect(controller, window)
+    engine.start()
+    return Studio(models=models, engine=engine, controller=controller, window=window, theme=theme)
+
+
+def connect(controller: Controller, window: MainWindow) -> None:
+    """Intents to the controller, its announcements to the window."""
+    form = window.run_panel.form
+    window.open_requested.connect(lambda path: controller.open_network(path, form.request.target))
+    window.sample_requested.connect(controller.tune_sample)
+    window.start_requested.connect(controller.start_run)
+    window.hold_requested.connect(controller.hold_or_resume)
+    window.stop_requested.connect(controller.stop_run)
+    window.export_requested.connect(controller.export_library)
+    window.banner.acted.connect(controller.take_way_on)
+    window.closing.connect(controller.shut_down)
+    controller.announced.connect(window.banner.announce)
+    controller.panel_wanted.connect(window.show_panel)
+    controller.workspace_chosen.connect(form.set_workspace)
+    controller.recent_changed.connect(window.show_recent)
+
+
+def main(argv: Sequence[str], *, network: str | None = None) -> int:
+    """Run the studio until its window is closed. `network`: an ONNX file to open. Returns the exit status."""
+    from tcl_core.engine import serve
+
+    application = QApplication(list(argv) or [APP_NAME])
+    application.setApplicationName(APP_NAME)
+    application.setApplicationDisplayName("TCL Studio")
+    studio = assemble(serve, Settings(default_store()))
+    studio.window.show()
+    if network is not None:
+        studio.controller.open_network(network, studio.window.run_panel.form.request.target)
+    with _interrupts(studio.window.close_unasked) as interrupted, _bugs_shown(studio.controller):
+        status = application.exec()
+    return 130 if interrupted else status
+
+
+@contextmanager
+def _interrupts(close: Callable[[], None]) -> Iterator[list[int]]:
+    """Close the window on SIGINT and SIGTERM; gives the list of signals received."""
+    received: list[int] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        close()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    timer = QTimer()
+    timer.timeout.connect(lambda: None)
+    timer.start(SIGNAL_POLL_MS)
+    try:
+        yield received
+    finally:
+        timer.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _bugs_shown(controller: Controller) -> Iterator[None]:
+    """Show an unexpected error of the window in its log panel too, besides the terminal."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        sys.__excepthook__(kind, error, trace)
+        controller.report_bug(
+            f"A bug in the window: {kind.__name__}: {error}", "".join(traceback.format_exception(kind, error, trace))
+        )
+
+    before, sys.excepthook = sys.excepthook, hook
+    try:
+        yield
+    finally:
+        sys.excepthook = before

@@ -1,0 +1,341 @@
+"""Decides what an intent of the window or an event of the engine does to the models. The only place that does.
+
+Views emit intents and show models; the engine thread brings events; here the two meet. Lives in the window's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.jobs.engine_thread import EngineLoss, EngineThread
+from app.models import library_table, wording
+from app.models.announcement import Announcement, Mood, WayOn
+from app.models.log_table import Entry, EntryKind
+from app.models.run_request import RunRequest
+from app.models.run_state import PHASES, Activity, EngineHealth, OpenedNetwork
+from app.models.studio import StudioModels
+from app.settings import Settings
+from tcl_core import events
+from tcl_core.config import RunConfig
+from tcl_core.domain import LibraryReport
+
+SAMPLE_NAME = "the sample network"
+
+
+class Controller(QObject):
+    """Wires models, settings and engine thread.
+
+    Signals:
+        announced: an `Announcement` to show across the window, None to take the last one away.
+        panel_wanted: name of a panel that should come to the front.
+        workspace_chosen: the folder that the next run of the network will use.
+        recent_changed: the list of recent networks is another.
+    """
+
+    announced = Signal(object)
+    panel_wanted = Signal(str)
+    workspace_chosen = Signal(str)
+    recent_changed = Signal()
+
+    def __init__(
+        self, models: StudioModels, engine: EngineThread, settings: Settings, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._models, self._engine, self._settings = models, engine, settings
+        self._path: str | None = None
+        self._opening: str | None = None
+        self._wanted: tuple[str | None, str] | None = None
+        self._after_opening: RunRequest | None = None
+        self._config: RunConfig | None = None
+        self._handlers: dict[type[events.Event], Callable[[Any], None]] = {
+            events.EngineReady: self._engine_ready,
+            events.NetworkOpened: self._network_opened,
+            events.RunStarted: self._run_started,
+            events.PhaseChanged: self._phase_changed,
+            events.Progress: self._progress,
+            events.RecordMeasured: self._record_measured,
+            events.RoundFinished: self._round_finished,
+            events.LibraryBuilt: self._library_built,
+            events.Notice: self._notice,
+            events.Finished: self._finished,
+            events.Refused: self._refused,
+            events.Crashed: self._crashed,
+        }
+        engine.events.connect(self.take_events)
+        engine.lost.connect(self.take_loss)
+
+    # Intents
+
+    def open_network(self, path: str | None, target: str = "cpu") -> None:
+        """Open an ONNX file, None for the bundled sample. While another is being opened, the last wish wins."""
+        run = self._models.run
+        if run.activity is Activity.OPENING:
+            self._wanted = (path, target)
+            return
+        if run.activity not in {Activity.IDLE, Activity.READY}:
+            self._announce(Mood.WARN, "Stop the run before another network is opened.")
+            return
+        self._opening = path
+        run.activity = Activity.OPENING
+        run.opening_name = Path(path).name if path else SAMPLE_NAME
+        self.announced.emit(None)
+        self._engine.send(events.OpenNetwork(path=path, target=target))
+        run.announce()
+
+    def tune_sample(self, request: RunRequest) -> None:
+        """Open the bundled sample network and start a run on it."""
+        self.open_network(None, request.target)
+        if self._models.run.activity is Activity.OPENING:
+            self._after_opening = request
+
+    def start_run(self, request: RunRequest) -> None:
+        """Tune the network on screen."""
+        run = self._models.run
+        if run.activity is not Activity.READY or run.opened is None:
+            return
+        workspace = request.workspace or str(self._settings.default_workspace(run.opened.network.name))
+        self._settings.request = request
+        self.workspace_chosen.emit(workspace)
+        self._begin(request.config(self._path, workspace))
+
+    def hold_or_resume(self) -> None:
+        """Pause a running run, resume a paused one."""
+        run = self._models.run
+        if run.activity is Activity.RUNNING:
+            self._engine.send(events.PauseRun())
+            run.activity = Activity.PAUSED
+        elif run.activity is Activity.PAUSED:
+            self._engine.send(events.ResumeRun())
+            run.activity = Activity.RUNNING
+            run.heard_at = time.monotonic()
+        run.announce()
+
+    def stop_run(self) -> None:
+        """Stop the run; a second stop also ends what the engine does after the first."""
+        run = self._models.run
+        if run.busy:
+            run.activity = Activity.STOPPING
+            self._engine.stop_run()
+            run.announce()
+
+    def export_library(self, out: str) -> None:
+        """Build the bundle of the network on screen into a folder."""
+        run = self._models.run
+        if run.activity is not Activity.READY or self._config is None or run.opened is None:
+            return
+        run.activity = Activity.EXPORTING
+        name = run.opened.network.name
+        self._engine.send(events.ExportLibrary(workspace=self._config.workspace, network=name, out=out))
+        run.announce()
+
+    def take_way_on(self, way: WayOn) -> None:
+        """Do what an announcement offered."""
+        if way is WayOn.CONTINUE_RUN and self._config and self._models.run.activity is Activity.READY:
+            self._begin(self._config)
+        elif way is WayOn.REVIVE_ENGINE:
+            self._models.run.engine = EngineHealth.STARTING
+            self._engine.revive()
+            self._models.run.announce()
+        elif way is WayOn.SHOW_LIBRARY:
+            self.panel_wanted.emit("library")
+        elif way is WayOn.SHOW_LOG:
+            self.panel_wanted.emit("log")
+
+    def report_bug(self, sentence: str, detail: str) -> None:
+        """An unexpected error in the window itself."""
+        self._log(EntryKind.CRASHED, sentence, detail)
+        self._announce(Mood.BAD, sentence, WayOn.SHOW_LOG, "Show the log")
+
+    def shut_down(self) -> None:
+        """End the engine; every record is already committed."""
+        self._settings.sync()
+        self._engine.close()
+
+    # Engine
+
+    @Slot(tuple)
+    def take_events(self, batch: tuple[events.Event, ...]) -> None:
+        """Apply a batch of events, then announce once."""
+        self._models.run.heard_at = time.monotonic()
+        for event in batch:
+            handler = self._handlers.get(type(event))
+            if handler is not None:
+                handler(event)
+        self._models.flush()
+
+    @Slot(object)
+    def take_loss(self, loss: EngineLoss) -> None:
+        """The engine is gone: say what happened and offer the way on."""
+        run = self._models.run
+        was_busy = run.busy
+        self._settle()
+        self._wanted = self._after_opening = None
+        run.engine = EngineHealth.STARTING if loss.restarting else EngineHealth.DOWN
+        kept = " Everything measured is kept." if was_busy else ""
+        run.outcome = "Ended by force." if loss.forced else "The engine was lost." if was_busy else run.outcome
+        self._log(EntryKind.NOTICE if loss.forced else EntryKind.CRASHED, loss.reason + kept)
+        mood = Mood.WARN if loss.forced else Mood.BAD
+        if not loss.restarting:
+            self._announce(mood, f"{loss.reason}{kept}", WayOn.REVIVE_ENGINE, "Start the engine again")
+        elif was_busy:
+            self._announce(mood, f"{loss.reason}{kept}", WayOn.CONTINUE_RUN, "Continue the run")
+        else:
+            self._announce(mood, f"{loss.reason} A fresh one is starting.")
+        self._models.tasks.set_active("")
+        self._models.flush()
+
+    def _engine_ready(self, _event: events.EngineReady) -> None:
+        self._models.run.engine = EngineHealth.READY
+
+    def _network_opened(self, event: events.NetworkOpened) -> None:
+        if self._open_next_wish():
+            return
+        models = self._models
+        models.run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
+        models.run.activity = Activity.READY
+        models.run.outcome = ""
+        models.run.progress = None
+        models.tasks.set_tasks(event.tasks)
+        self._forget_results()
+        self._path, self._config = self._opening, None
+        if self._path is not None:
+            self._settings.add_recent(self._path)
+            self.recent_changed.emit()
+        for issue in event.report.issues:
+            self._log(EntryKind.NOTICE, f"{issue.node} ({issue.operator}): {issue.problem} {issue.mend}")
+        self.workspace_chosen.emit(str(self._settings.default_workspace(event.network.name)))
+        request, self._after_opening = self._after_opening, None
+        if request is not None:
+            self.start_run(replace(request, workspace=""))
+
+    def _run_started(self, event: events.RunStarted) -> None:
+        models, run = self._models, self._models.run
+        opened = run.opened
+        same_platform = opened is not None and opened.platform.fingerprint == event.platform.fingerprint
+        if opened is not None:
+            run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=opened.report)
+        if not (event.resumed_records and same_platform):
+            self._forget_results()
+        models.estimates.clear()
+        run.begin_run(event.resumed_records)
+        models.tasks.set_states(event.states)
+        if event.resumed_records:
+            self._log(EntryKind.NOTICE, f"Continued: {event.resumed_records:,} records were already in the workspace.")
+
+    def _phase_changed(self, event: events.PhaseChanged) -> None:
+        models = self._models
+        parts = [PHASES[event.stage]]
+        if event.task_key:
+            parts.append(models.tasks.name_of(event.task_key))
+        if event.detail:
+            parts.append(event.detail)
+        models.run.stage, models.run.phase = event.stage, ": ".join(parts)
+        models.tasks.set_active(event.task_key)
+
+    def _progress(self, event: events.Progress) -> None:
+        self._models.run.progress = event
+        self._models.estimates.add(event)
+
+    def _record_measured(self, event: events.RecordMeasured) -> None:
+        record = event.record
+        self._models.tasks.add_record(record)
+        self._models.scores.add(record)
+        if record.failure is not None:
+            self._models.failures.add(record.failure, self._models.tasks.name_of(record.candidate.task_key))
+
+    def _round_finished(self, event: events.RoundFinished) -> None:
+        self._models.tasks.update_state(event.state)
+        if event.rank_correlation is not None:
+            self._models.run.rank_correlation = event.rank_correlation
+
+    def _library_built(self, event: events.LibraryBuilt) -> None:
+        self._show_library(event.report)
+        if self._models.run.activity is Activity.EXPORTING:
+            self._models.run.activity = Activity.READY
+            self._announce(Mood.GOOD, f"Exported to {event.report.path}.", WayOn.SHOW_LIBRARY, "Show the library")
+
+    def _notice(self, event: events.Notice) -> None:
+        self._log(EntryKind.NOTICE, event.sentence, at=event.at)
+
+    def _finished(self, event: events.Finished) -> None:
+        run = self._models.run
+        run.activity = Activity.READY
+        run.outcome = wording.ending(event)
+        self._models.tasks.set_active("")
+        self._log(EntryKind.NOTICE, run.outcome, at=event.at)
+        if event.library is not None:
+            self._show_library(event.library)
+            sentence = f"{run.outcome} {library_table.headline(event.library)}."
+            self._announce(Mood.GOOD, sentence, WayOn.SHOW_LIBRARY, "Show the library")
+        else:
+            self._announce(Mood.NEUTRAL, run.outcome, WayOn.CONTINUE_RUN, "Continue the run")
+
+    def _refused(self, event: events.Refused) -> None:
+        self._log(EntryKind.REFUSED, event.sentence, at=event.at)
+        was_opening = self._models.run.activity is Activity.OPENING
+        self._settle()
+        if not (was_opening and self._open_next_wish()):
+            self._after_opening = None
+            self._announce(Mood.BAD, event.sentence)
+
+    def _crashed(self, event: events.Crashed) -> None:
+        was_busy = self._models.run.busy
+        self._settle()
+        failure = event.failure
+        sentence = f"A bug in stage {failure.stage.value}: {failure.cause}. The traceback is in {event.log_path}."
+        self._log(EntryKind.CRASHED, sentence, failure.message, at=event.at)
+        self._wanted = self._after_opening = None
+        if was_busy:
+            self._announce(Mood.BAD, sentence, WayOn.CONTINUE_RUN, "Continue the run")
+        else:
+            self._announce(Mood.BAD, sentence, WayOn.SHOW_LOG, "Show the log")
+
+    # Parts
+
+    def _begin(self, config: RunConfig) -> None:
+        run = self._models.run
+        self._config = config
+        run.activity = Activity.RUNNING
+        run.begin_run(0)
+        run.heard_at = time.monotonic()
+        self.announced.emit(None)
+        self._engine.send(events.StartRun(config=config))
+        run.announce()
+
+    def _settle(self) -> None:
+        """Whatever was going on is over."""
+        run = self._models.run
+        run.activity = Activity.IDLE if run.opened is None else Activity.READY
+        self._models.tasks.set_active("")
+
+    def _open_next_wish(self) -> bool:
+        """Open the network that was asked for while another was being opened."""
+        if self._wanted is None:
+            return False
+        (path, target), self._wanted = self._wanted, None
+        self._settle()
+        self.open_network(path, target)
+        return True
+
+    def _forget_results(self) -> None:
+        self._models.scores.clear()
+        self._models.estimates.clear()
+        self._models.failures.clear_all()
+        self._models.library.set_report(None)
+
+    def _show_library(self, report: LibraryReport) -> None:
+        self._models.library.set_report(report)
+        self._models.estimates.set_library(report)
+
+    def _log(self, kind: EntryKind, sentence: str, detail: str = "", at: float | None = None) -> None:
+        self._models.log.add(Entry(at=at or time.time(), kind=kind, sentence=sentence, detail=detail))
+
+    def _announce(self, mood: Mood, sentence: str, action: WayOn | None = None, action_text: str = "") -> None:
+        announcement = Announcement(mood=mood, sentence=sentence, action=action, action_text=action_text)
+        self.announced.emit(announcement)

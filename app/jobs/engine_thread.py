@@ -1,0 +1,312 @@
+"""The background thread that owns the engine process: events in batches at 10 Hz, commands out, cancel then kill.
+
+The thread starts an engine, attends to its pipe, and starts a fresh one when it is lost. The engine's *generation*
+counts the engines; commands and events of an earlier one are dropped, so that a stale result can never land.
+"""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import threading
+import time
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+
+from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
+
+from app.jobs.engine_process import EngineProcess, EngineTarget, describe_exit
+from tcl_core.domain import Stage
+from tcl_core.events import (
+    Command,
+    Crashed,
+    EngineReady,
+    Event,
+    Finished,
+    LibraryBuilt,
+    PhaseChanged,
+    Quit,
+    Refused,
+    StopRun,
+)
+
+BATCH_S = 0.1
+"""Events reach the window at most every so many seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineLoss:
+    """An engine is gone.
+
+    Attributes:
+        generation: which engine.
+        forced: we killed it, because a stop was not obeyed.
+        reason: what happened, one sentence.
+        restarting: a fresh engine is on its way; otherwise `EngineThread.revive` starts one.
+    """
+
+    generation: int
+    forced: bool
+    reason: str
+    restarting: bool
+
+
+def leaves_measuring(event: Event) -> bool:
+    """Whether an event shows that a stop was obeyed: the run is over, or only its library is still being built."""
+    if isinstance(event, PhaseChanged):
+        return event.stage is Stage.LIBRARY
+    return isinstance(event, Finished | LibraryBuilt | Refused | Crashed)
+
+
+class EngineThread(QThread):
+    """Owns the engine process. Its methods are called from the window's thread, where its signals arrive too.
+
+    Signals:
+        launched: an engine process was started (it is not ready yet); its generation.
+        events: a tuple of events of the current engine, at most every 0.1 s.
+        lost: an `EngineLoss`.
+    """
+
+    launched = Signal(int)
+    events = Signal(tuple)
+    lost = Signal(object)
+    _batch = Signal(int, tuple)
+    _died = Signal(object)
+
+    def __init__(self, target: EngineTarget, *, grace_s: float = 2.0, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("engine thread")
+        self._target = target
+        self._grace_s = grace_s
+        self._generation = 1
+        self._forced = 0
+        self._commands: queue.SimpleQueue[tuple[int, Command]] = queue.SimpleQueue()
+        self._wake_read, self._wake_write = Pipe(duplex=False)
+        self._closing = threading.Event()
+        self._revived = threading.Event()
+        self._engine: EngineProcess | None = None
+        self._engine_generation = 0
+        self._engine_lock = threading.Lock()
+        # Lives in the window's thread: the deadline holds even while the reader is stuck in half a message.
+        self._deadline = QTimer(self)
+        self._deadline.setSingleShot(True)
+        self._deadline.timeout.connect(self._kill_deaf)
+        self._batch.connect(self._forward)
+        self._died.connect(self._note_loss)
+
+    @property
+    def generation(self) -> int:
+        """Counts the engines, from 1: the one whose events are let through."""
+        return self._generation
+
+    @property
+    def engine_pid(self) -> int | None:
+        """Process id of the running engine, if there is one."""
+        with self._engine_lock:
+            return self._engine.pid if self._engine else None
+
+    def send(self, command: Command) -> None:
+        """Queue a command for the current engine; it is dropped when that engine is gone by then."""
+        if self.is_closing:
+            return
+        self._commands.put((self._generation, command))
+        self._wake()
+
+    def stop_run(self) -> None:
+        """Ask for a stop; kill the engine's process group when it has not been obeyed after the grace time."""
+        self.send(StopRun())
+        self._deadline.start(round(self._grace_s * 1000))
+
+    def revive(self) -> None:
+        """Start an engine after one that was lost before it was ready."""
+        self._revived.set()
+        self._wake()
+
+    def close(self) -> None:
+        """End the engine and the thread; returns when both are gone. At most the grace time and a little more."""
+        self._deadline.stop()
+        self._closing.set()
+        self._wake()
+        if not self.wait(round(self._grace_s * 1000) + 500):
+            self._kill_engine(None)
+            self.wait()
+        self._wake_read.close()
+        self._wake_write.close()
+
+    def run(self) -> None:
+        """The thread's body: one engine after the other."""
+        generation = 0
+        while not self._closing.is_set():
+            generation += 1
+            loss = self._one_life(generation)
+            if loss is None:
+                return
+            self._died.emit(loss)
+            if not loss.restarting:
+                self._await_revival()
+
+    def _one_life(self, generation: int) -> EngineLoss | None:
+        """Start an engine and attend to it until it is lost; None when it was closed."""
+        try:
+            engine = EngineProcess(self._target, f"tcl-engine-{generation}")
+        except OSError as error:
+            return EngineLoss(
+                generation=generation, forced=False, reason=f"No engine could be started: {error}.", restarting=False
+            )
+        with self._engine_lock:
+            self._engine, self._engine_generation = engine, generation
+        self.launched.emit(generation)
+        attendance = _Attendance(self, engine, generation)
+        lost = attendance.attend()
+        if lost:
+            engine.exited_within(1.0)  # its pipe is closed: wait for the true exit code
+        elif attendance.was_ready:
+            engine.exited_within(self._grace_s)  # while it imports TVM it listens to nobody, and has nothing to lose
+        with self._engine_lock:
+            self._engine = None
+        exit_code = engine.reap()
+        if not lost:
+            return None
+        forced = self._forced >= generation
+        reason = (
+            f"The engine did not obey a stop within {self._grace_s:g} s and was ended."
+            if forced
+            else f"The engine {describe_exit(exit_code)}."
+        )
+        return EngineLoss(
+            generation=generation, forced=forced, reason=reason, restarting=forced or attendance.was_ready
+        )
+
+    def _await_revival(self) -> None:
+        while not (self._closing.is_set() or self._revived.is_set()):
+            wait([self.wake_up])
+            self._hush()
+        self._revived.clear()
+
+    def take_commands(self, generation: int) -> list[Command]:
+        """Empty the queue; commands meant for another generation are dropped."""
+        self._hush()
+        commands: list[Command] = []
+        while True:
+            try:
+                meant_for, command = self._commands.get_nowait()
+            except queue.Empty:
+                return commands
+            if meant_for == generation:
+                commands.append(command)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the thread was asked to end."""
+        return self._closing.is_set()
+
+    def emit_batch(self, generation: int, events: tuple[Event, ...]) -> None:
+        """Hand a batch to the window's thread."""
+        self._batch.emit(generation, events)
+
+    @property
+    def wake_up(self) -> Connection:
+        """Ready when there are commands to take, or the thread is to end."""
+        return self._wake_read
+
+    def _hush(self) -> None:
+        while self._wake_read.poll():
+            self._wake_read.recv_bytes()
+
+    def _wake(self) -> None:
+        self._wake_write.send_bytes(b"!")
+
+    def _kill_engine(self, generation: int | None) -> None:
+        """Kill the running engine, if it is of this generation (None: whichever it is)."""
+        with self._engine_lock:
+            if self._engine is not None and generation in {None, self._engine_generation}:
+                self._engine.kill()
+
+    @Slot()
+    def _kill_deaf(self) -> None:
+        deaf = self._generation
+        self._forced = deaf
+        self._generation += 1
+        self._kill_engine(deaf)
+
+    @Slot(int, tuple)
+    def _forward(self, generation: int, events: tuple[Event, ...]) -> None:
+        if generation != self._generation:
+            return
+        if self._deadline.isActive() and any(leaves_measuring(event) for event in events):
+            self._deadline.stop()
+        self.events.emit(events)
+
+    @Slot(object)
+    def _note_loss(self, loss: EngineLoss) -> None:
+        self._deadline.stop()
+        self._generation = loss.generation + 1
+        self.lost.emit(loss)
+
+
+class _Attendance:
+    """One engine's pipe, attended to until it is lost or closed. Lives in the engine thread."""
+
+    def __init__(self, thread: EngineThread, engine: EngineProcess, generation: int) -> None:
+        self._thread = thread
+        self._engine = engine
+        self._generation = generation
+        self._waiting: list[Event] = []
+        self._flush_at = 0.0
+        self.was_ready = False
+
+    def attend(self) -> bool:
+        """Read events and pass commands on. True when the engine was lost, False when the thread is closing."""
+        while True:
+            timeout = max(0.0, self._flush_at - time.monotonic()) if self._waiting else None
+            ready = wait([self._engine.connection, self._engine.sentinel, self._thread.wake_up], timeout)
+            alive = self._pass_commands()
+            if self._thread.is_closing:
+                self._say(Quit())
+                return False
+            if self._engine.connection in ready:
+                alive = self._read() and alive
+            elif self._engine.sentinel in ready:
+                alive = False
+            if not alive:
+                self._drain()
+            if self._waiting and (not alive or time.monotonic() >= self._flush_at):
+                self._flush()
+            if not alive:
+                return True
+
+    def _pass_commands(self) -> bool:
+        alive = True
+        for command in self._thread.take_commands(self._generation):
+            alive = self._say(command) and alive
+        return alive
+
+    def _say(self, command: Command) -> bool:
+        try:
+            self._engine.connection.send(command)
+        except OSError:
+            return False
+        return True
+
+    def _read(self) -> bool:
+        try:
+            event = self._engine.connection.recv()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            return False
+        self.was_ready = self.was_ready or isinstance(event, EngineReady)
+        self._waiting.append(event)
+        return True
+
+    def _drain(self) -> None:
+        """Read what a lost engine had still sent."""
+        try:
+            while self._engine.connection.poll() and self._read():
+                pass
+        except OSError:
+            return
+
+    def _flush(self) -> None:
+        self._thread.emit_batch(self._generation, tuple(self._waiting))
+        self._waiting.clear()
+        self._flush_at = time.monotonic() + BATCH_S

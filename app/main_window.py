@@ -1,0 +1,347 @@
+"""The main window: owns the views, puts them into docks, and passes intents on. Decides nothing: see `controller`."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, Qt, QUrl, Signal
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFileDialog,
+    QMainWindow,
+    QMessageBox,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.actions import Actions
+from app.icons import icon
+from app.models import wording
+from app.models.run_state import Activity
+from app.models.studio import StudioModels
+from app.settings import Settings
+from app.theme import Scheme, Theme
+from app.tokens import Tokens
+from app.views.failures_panel import FailuresPanel
+from app.views.library_panel import LibraryPanel
+from app.views.log_panel import LogPanel
+from app.views.plots_panel import PlotsPanel
+from app.views.run_panel import RunPanel
+from app.views.start_page import StartPage
+from app.views.task_panel import TaskPanel
+from app.widgets.banner import Banner
+
+LAYOUT_VERSION = 1
+"""Goes up when docks are added or renamed: an older saved layout is then ignored."""
+
+
+class MainWindow(QMainWindow):
+    """Signals: intents, with what they need.
+
+    open_requested (path or None for the sample), sample_requested and start_requested (`RunRequest`), hold_requested,
+    stop_requested, export_requested (folder), closing (the window is about to go).
+    """
+
+    open_requested = Signal(object)
+    sample_requested = Signal(object)
+    start_requested = Signal(object)
+    hold_requested = Signal()
+    stop_requested = Signal()
+    export_requested = Signal(str)
+    closing = Signal()
+
+    def __init__(self, models: StudioModels, settings: Settings, theme: Theme) -> None:
+        super().__init__()
+        self._models, self._settings, self._theme = models, settings, theme
+        self._question: QMessageBox | None = None
+        self._may_close = False
+        self.setWindowTitle("TCL Studio")
+        self.setMinimumSize(900, 600)
+        self.setAcceptDrops(True)
+        self.setDockOptions(
+            QMainWindow.DockOption.AllowTabbedDocks
+            | QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.GroupedDragging
+        )
+        self.actions_ = Actions(self)
+        self._make_views()
+        self.docks = self._make_docks()
+        self.actions_.fill_menus(self, [dock.toggleViewAction() for dock in self.docks.values()])
+        self.addToolBar(self.actions_.make_tool_bar())
+        self._connect()
+        self.resize(1280, 800)
+        self._place_docks()
+        self._title_docks()
+        self._default_layout = self.saveState(LAYOUT_VERSION)
+        self._restore_layout()
+        self.show_recent()
+        self.run_panel.form.set_request(settings.request)
+        self.apply_tokens(theme.tokens)
+        self._refresh()
+
+    def _make_views(self) -> None:
+        models = self._models
+        self.banner = Banner()
+        self.start_page = StartPage()
+        self.task_panel = TaskPanel(models.tasks, models.run)
+        self.run_panel = RunPanel(models.run)
+        self.plots_panel = PlotsPanel(models.scores, models.estimates, models.tasks)
+        self.failures_panel = FailuresPanel(models.failures)
+        self.library_panel = LibraryPanel(models.library, models.run)
+        self.log_panel = LogPanel(models.log)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.start_page)
+        self._pages.addWidget(self.plots_panel)
+        central = QWidget()
+        layout = QVBoxLayout(central)
+        layout.setContentsMargins(8, 8, 8, 4)
+        layout.addWidget(self.banner)
+        layout.addWidget(self._pages, 1)
+        self.setCentralWidget(central)
+
+    def _make_docks(self) -> dict[str, QDockWidget]:
+        panels: dict[str, QWidget] = {
+            "run": self.run_panel,
+            "tasks": self.task_panel,
+            "failures": self.failures_panel,
+            "library": self.library_panel,
+            "log": self.log_panel,
+        }
+        docks = {}
+        for name, panel in panels.items():
+            dock = QDockWidget(name.capitalize(), self)
+            dock.setObjectName(f"{name} dock")
+            dock.setWidget(panel)
+            dock.topLevelChanged.connect(self._title_docks)
+            dock.dockLocationChanged.connect(self._title_docks)
+            docks[name] = dock
+        return docks
+
+    def _place_docks(self) -> None:
+        bottom = Qt.DockWidgetArea.BottomDockWidgetArea
+        self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
+        self.setTabPosition(bottom, QTabWidget.TabPosition.North)
+        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.docks["run"])
+        below = [self.docks[name] for name in ("tasks", "failures", "library", "log")]
+        for dock in below:
+            self.addDockWidget(bottom, dock)
+        for first, second in pairwise(below):
+            self.tabifyDockWidget(first, second)
+        below[0].raise_()
+        self.resizeDocks([self.docks["run"]], [290], Qt.Orientation.Horizontal)
+        self.resizeDocks([below[0]], [340], Qt.Orientation.Vertical)
+
+    def _title_docks(self) -> None:
+        """A dock among tabs is named by its tab; any other has a title bar."""
+        for dock in self.docks.values():
+            plain: QWidget | None = dock.titleBarWidget()
+            in_tabs = not dock.isFloating() and bool(self.tabifiedDockWidgets(dock))
+            if in_tabs and plain is None:
+                dock.setTitleBarWidget(QWidget(dock))
+            elif not in_tabs and plain is not None:
+                dock.setTitleBarWidget(None)  # type: ignore[arg-type]  # Qt: None restores the bar; the stub forgot
+                plain.deleteLater()
+
+    def _connect(self) -> None:
+        actions, run_panel = self.actions_, self.run_panel
+        actions.open.triggered.connect(self.choose_network)
+        actions.sample.triggered.connect(self._request_sample)
+        actions.export.triggered.connect(self.choose_export_folder)
+        actions.quit.triggered.connect(self.close)
+        actions.start.triggered.connect(run_panel.request_start)
+        actions.hold.triggered.connect(self.hold_requested)
+        actions.stop.triggered.connect(self.stop_requested)
+        actions.reset_layout.triggered.connect(self._reset_layout)
+        actions.toggle_scheme.triggered.connect(self._toggle_scheme)
+        actions.schemes.triggered.connect(lambda action: self._choose_scheme(Scheme(action.data())))
+        run_panel.start_requested.connect(self.start_requested)
+        run_panel.hold_requested.connect(self.hold_requested)
+        run_panel.stop_requested.connect(self.stop_requested)
+        run_panel.form.browse_requested.connect(self.choose_workspace)
+        self.start_page.open_requested.connect(self._open_or_choose)
+        self.start_page.sample_requested.connect(self._request_sample)
+        self.task_panel.task_selected.connect(self.plots_panel.select_task)
+        self.plots_panel.task_selected.connect(self.task_panel.select_task)
+        self.library_panel.export_requested.connect(self.choose_export_folder)
+        self.library_panel.show_folder_requested.connect(_show_folder)
+        self._theme.changed.connect(self.apply_tokens)
+        self._models.run.changed.connect(self._refresh)
+        self._models.failures.rowsInserted.connect(self._count_failures)
+        self._models.failures.modelReset.connect(self._count_failures)
+
+    # What the controller tells the window
+
+    def show_panel(self, name: str) -> None:
+        """Bring a panel to the front."""
+        self.docks[name].show()
+        self.docks[name].raise_()
+
+    def show_recent(self) -> None:
+        """List the recent networks anew."""
+        paths = self._settings.recent
+        self.start_page.show_recent(paths)
+        menu = self.actions_.recent
+        menu.clear()
+        for path in paths:
+            menu.addAction(path).triggered.connect(partial(self.open_requested.emit, path))
+        menu.setEnabled(bool(paths))
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self.setWindowIcon(icon("studio", tokens.text))
+        self.actions_.apply_tokens(tokens, paused=self._models.run.activity is Activity.PAUSED)
+        self.actions_.check_scheme(self._theme.scheme)
+        for view in (self.banner, self.start_page, self.task_panel, self.run_panel, self.plots_panel):
+            view.apply_tokens(tokens)
+        for panel in (self.failures_panel, self.library_panel, self.log_panel):
+            panel.apply_tokens(tokens)
+
+    # Questions to a person
+
+    def choose_network(self) -> None:
+        """Ask for an ONNX file."""
+        start = str(Path(self._settings.recent[0]).parent) if self._settings.recent else ""
+        path, _ = QFileDialog.getOpenFileName(self, "Open a network", start, "ONNX networks (*.onnx);;All files (*)")
+        if path:
+            self.open_requested.emit(path)
+
+    def choose_workspace(self) -> None:
+        """Ask for the workspace folder of the next run."""
+        folder = QFileDialog.getExistingDirectory(self, "Workspace", self.run_panel.form.request.workspace)
+        if folder:
+            self.run_panel.form.set_workspace(folder)
+
+    def choose_export_folder(self) -> None:
+        """Ask for the folder of the bundle."""
+        folder = QFileDialog.getExistingDirectory(self, "Export the library to")
+        if folder:
+            self.export_requested.emit(folder)
+
+    def _open_or_choose(self, path: str | None) -> None:
+        if path is None:
+            self.choose_network()
+        else:
+            self.open_requested.emit(path)
+
+    def _request_sample(self) -> None:
+        self.sample_requested.emit(self.run_panel.form.request)
+
+    # Reactions
+
+    def _refresh(self) -> None:
+        run = self._models.run
+        states = self.run_panel.action_states()
+        actions = self.actions_
+        actions.start.setEnabled(states["start"])
+        actions.hold.setEnabled(states["hold"])
+        actions.stop.setEnabled(states["stop"])
+        for action in (actions.open, actions.sample, actions.recent.menuAction()):
+            action.setEnabled(states["open"])
+        actions.export.setEnabled(self._models.library.report is not None and run.activity is Activity.READY)
+        paused = run.activity is Activity.PAUSED
+        if actions.hold.text() != ("&Resume" if paused else "&Pause"):
+            actions.hold.setText("&Resume" if paused else "&Pause")
+            actions.apply_tokens(self._theme.tokens, paused=paused)
+        page = self.plots_panel if run.opened else self.start_page
+        if self._pages.currentWidget() is not page:
+            self._pages.setCurrentWidget(page)
+            self.task_panel.table.setFocus()
+        self.start_page.set_enabled(states["open"])
+        self.start_page.show_status(wording.phase(run))
+        self.statusBar().showMessage(wording.phase(run))
+        self.setWindowTitle(f"{run.opened.network.name} – TCL Studio" if run.opened else "TCL Studio")
+
+    def _count_failures(self) -> None:
+        total = self._models.failures.total
+        self.docks["failures"].setWindowTitle(f"Failures ({total:,})" if total else "Failures")
+
+    def _toggle_scheme(self) -> None:
+        self._choose_scheme(Scheme.LIGHT if self._theme.tokens.dark else Scheme.DARK)
+
+    def _choose_scheme(self, scheme: Scheme) -> None:
+        self._settings.scheme = scheme
+        self._theme.choose(scheme)
+
+    def _restore_layout(self) -> None:
+        layout = self._settings.layout()
+        if layout is not None:
+            geometry, state = layout
+            self.restoreGeometry(geometry)
+            self.restoreState(state, LAYOUT_VERSION)
+            self._title_docks()
+
+    def _reset_layout(self) -> None:
+        self.restoreState(self._default_layout, LAYOUT_VERSION)
+        self._title_docks()
+
+    def layout_state(self) -> QByteArray:
+        """Where the docks are."""
+        return self.saveState(LAYOUT_VERSION)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802  Qt's name
+        if _dropped_network(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802  Qt's name
+        if path := _dropped_network(event):
+            event.acceptProposedAction()
+            self.open_requested.emit(path)
+
+    def close_unasked(self) -> None:
+        """Close, even during a run: everything measured is kept."""
+        self._may_close = True
+        self.close()
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802  Qt's name
+        if self._models.run.busy and not self._may_close:
+            event.ignore()
+            self._ask_to_close()
+            return
+        self._settings.save_layout(self.saveGeometry(), self.layout_state())
+        self._settings.request = self.run_panel.form.request
+        event.accept()
+        self.hide()
+        self.closing.emit()
+
+    @property
+    def question(self) -> QMessageBox | None:
+        """The question whether to close during a run, while it is on screen."""
+        return self._question
+
+    def _ask_to_close(self) -> None:
+        if self._question is not None:
+            self._question.raise_()
+            return
+        question = QMessageBox(
+            QMessageBox.Icon.Question,
+            "A run is on",
+            "Stop the run and close the studio?",
+            parent=self,
+        )
+        question.setInformativeText("Everything measured is kept; the run can be continued later.")
+        stop = question.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
+        question.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
+        question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        question.finished.connect(lambda: self._answered(stop is question.clickedButton()))
+        self._question = question
+        question.open()
+
+    def _answered(self, close: bool) -> None:
+        self._question = None
+        if close:
+            self.close_unasked()
+
+
+def _show_folder(folder: str) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(folder))
+
+
+def _dropped_network(event: QDropEvent) -> str:
+    """Path of the .onnx file in a drop, "" when there is none."""
+    paths = [url.toLocalFile() for url in event.mimeData().urls()]
+    return next((path for path in paths if path.lower().endswith(".onnx")), "")

@@ -1,0 +1,34 @@
+"""A sentence the window shows across its top, with at most one action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mood(StrEnum):
+    """How an announcement is marked."""
+
+    GOOD = "good"
+    NEUTRAL = "neutral"
+    WARN = "warn"
+    BAD = "bad"
+
+
+class WayOn(StrEnum):
+    """What an announcement offers."""
+
+    CONTINUE_RUN = "continue the run"
+    REVIVE_ENGINE = "start the engine"
+    SHOW_LIBRARY = "show the library"
+    SHOW_LOG = "show the log"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Announcement:
+    """What happened, and the way on."""
+
+    mood: Mood
+    sentence: str
+    action: WayOn | None = None
+    action_text: str = ""

@@ -1,0 +1,49 @@
+"""How quantities are written for people: three digits that matter, and a unit."""
+
+from __future__ import annotations
+
+_LATENCY_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def digits(value: float) -> str:
+    """Three significant digits without an exponent: 0.0123, 1.23, 12.3, 1,234."""
+    magnitude = abs(value)
+    if magnitude >= 99.95:
+        return f"{value:,.0f}"
+    if magnitude >= 9.995:
+        return f"{value:.1f}"
+    if magnitude >= 0.9995 or magnitude == 0.0:
+        return f"{value:.2f}"
+    return f"{value:.3g}" if magnitude >= 1e-4 else f"{value:.2e}"
+
+
+def latency(seconds: float | None) -> str:
+    """A latency in the unit that suits it: "1.50 ms", "92.0 µs"; a dash for None."""
+    if seconds is None:
+        return "–"
+    for scale, unit in _LATENCY_UNITS:
+        if seconds >= scale:
+            return f"{digits(seconds / scale)} {unit}"
+    return f"{digits(seconds * 1e9)} ns"
+
+
+def clock(seconds: float) -> str:
+    """A span of time: "0:07", "12:30", "1:02:03"."""
+    whole = max(0, round(seconds))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def clock_range(low_s: float, high_s: float) -> str:
+    """A range of time left: "1:10 to 2:40", or one value where both are written the same."""
+    low, high = clock(low_s), clock(high_s)
+    return low if low == high else f"{low} to {high}"
+
+
+def flop(value: float) -> str:
+    """Floating point operations: "12.3 MFLOP"."""
+    for scale, unit in ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP")):
+        if value >= scale:
+            return f"{digits(value / scale)} {unit}"
+    return f"{digits(value)} FLOP"

@@ -1,0 +1,109 @@
+"""What the studio is doing: engine, network, run, phase, progress, and the last sign of life."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+from PySide6.QtCore import QObject, Signal
+
+from tcl_core.domain import ImportReport, Network, Platform, Stage
+from tcl_core.events import Progress
+
+
+class Activity(StrEnum):
+    """What the window may offer depends on this."""
+
+    IDLE = "idle"
+    OPENING = "opening"
+    READY = "ready"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    EXPORTING = "exporting"
+
+
+BUSY = frozenset({Activity.RUNNING, Activity.PAUSED, Activity.STOPPING})
+"""A run is on."""
+
+PHASES = {
+    Stage.IMPORT: "Importing the network",
+    Stage.SEARCH: "Searching",
+    Stage.REPLAY: "Replaying candidates",
+    Stage.COMPILE: "Compiling candidates",
+    Stage.MEASURE: "Measuring candidates",
+    Stage.LEARN: "Learning",
+    Stage.LIBRARY: "Building the library",
+}
+
+
+class EngineHealth(StrEnum):
+    """Whether there is an engine to talk to."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenedNetwork:
+    """The network on screen, as the engine imported it."""
+
+    network: Network
+    platform: Platform
+    report: ImportReport
+
+
+class RunState(QObject):
+    """Plain state with one signal; the controller changes it and then calls `announce`.
+
+    Attributes:
+        opened: the network on screen, None before one was opened.
+        phase, stage: what the run is doing, as a person reads it and as the engine says it.
+        progress: the last `Progress`, None before the first of a run.
+        rank_correlation: of the last round, None before the model is trained.
+        outcome: how the last run ended, one sentence; "" while none has.
+        heard_at: monotonic time of the last event of the run.
+
+    Signals:
+        changed: anything of the above.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.activity = Activity.IDLE
+        self.engine = EngineHealth.STARTING
+        self.opened: OpenedNetwork | None = None
+        self.opening_name = ""
+        self.phase = ""
+        self.stage: Stage | None = None
+        self.progress: Progress | None = None
+        self.rank_correlation: float | None = None
+        self.resumed_records = 0
+        self.outcome = ""
+        self.heard_at = time.monotonic()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is on."""
+        return self.activity in BUSY
+
+    def heartbeat_age_s(self) -> float:
+        """Seconds since the run's last sign of life."""
+        return time.monotonic() - self.heard_at
+
+    def begin_run(self, resumed_records: int) -> None:
+        """A run started: forget the progress of the one before."""
+        self.progress = None
+        self.rank_correlation = None
+        self.resumed_records = resumed_records
+        self.outcome = ""
+        self.phase = "Starting"
+        self.stage = None
+
+    def announce(self) -> None:
+        """Tell the views."""
+        self.changed.emit()

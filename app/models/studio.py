@@ -1,0 +1,33 @@
+"""All models of one window, in one place to hand around."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from app.models.failure_tree import FailureTreeModel
+from app.models.library_table import LibraryTableModel
+from app.models.log_table import LogTableModel
+from app.models.plot_series import EstimateSeries, ScoreSeries
+from app.models.run_state import RunState
+from app.models.task_table import TaskTableModel
+
+
+class StudioModels(QObject):
+    """Owns the models; they live as long as it does."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.run = RunState(self)
+        self.tasks = TaskTableModel(self)
+        self.failures = FailureTreeModel(self)
+        self.scores = ScoreSeries(self)
+        self.estimates = EstimateSeries(self)
+        self.library = LibraryTableModel(self)
+        self.log = LogTableModel(self)
+
+    def flush(self) -> None:
+        """Announce what a batch of events changed."""
+        self.tasks.flush()
+        self.scores.flush()
+        self.estimates.flush()
+        self.run.announce()

@@ -1,0 +1,210 @@
+"""The task table: one row a task, with what it costs and how far its tuning is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QFont
+
+from app.models import quantities
+from app.models.row_table import Column, RowTableModel
+from tcl_core.domain import Record, Task, TaskState
+
+KEY_ROLE = int(Qt.ItemDataRole.UserRole) + 2
+"""The key of the row's task."""
+FRACTION_ROLE = int(Qt.ItemDataRole.UserRole) + 3
+"""Share of time in [0, 1], None where it is unknown or the column is another."""
+
+
+class TaskColumn(IntEnum):
+    """Columns of the task table."""
+
+    TASK = 0
+    WEIGHT = 1
+    FLOPS = 2
+    SHARE = 3
+    BEST = 4
+    RATE = 5
+    TRIALS = 6
+    FAILED = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRow:
+    """A task with its share of the network's time: weight x best / sum over the tasks that have a best."""
+
+    state: TaskState
+    share: float | None = None
+
+
+def _rate(row: TaskRow) -> float:
+    """GFLOP/s of the best record; -1 before there is one."""
+    return row.state.task.flops / row.state.best_s / 1e9 if row.state.best_s else -1.0
+
+
+def _best_us(row: TaskRow) -> float:
+    return -1.0 if row.state.best_s is None else row.state.best_s * 1e6
+
+
+def _share_or_guess(row: TaskRow) -> float:
+    """The share; before it is known, operations rank the tasks, below all whose share is known."""
+    if row.share is not None:
+        return row.share
+    return -1.0 / (1.0 + row.state.task.weight * row.state.task.flops)
+
+
+def _measured(value: Callable[[TaskRow], float]) -> Callable[[TaskRow], str]:
+    def text(row: TaskRow) -> str:
+        number = value(row)
+        return "–" if number < 0 else quantities.digits(number)
+
+    return text
+
+
+_COLUMNS: tuple[Column[TaskRow], ...] = (
+    Column("Task", "Fused operator subgraph of the network", lambda row: row.state.task.name),
+    Column(
+        "Weight",
+        "How often the task occurs in the network",
+        lambda row: f"{row.state.task.weight:,}",
+        lambda row: row.state.task.weight,
+        numeric=True,
+    ),
+    Column(
+        "MFLOP",
+        "Floating point operations of one run, in millions",
+        lambda row: quantities.digits(row.state.task.flops / 1e6) if row.state.task.flops >= 1e4 else "< 0.01",
+        lambda row: row.state.task.flops,
+        numeric=True,
+    ),
+    Column(
+        "Share of time",
+        "Weight x best latency, as a share of the sum over all tasks",
+        lambda row: "–" if row.share is None else f"{row.share:.1%}",
+        _share_or_guess,
+        numeric=True,
+    ),
+    Column("Best (µs)", "Latency of the best record, in microseconds", _measured(_best_us), _best_us, numeric=True),
+    Column("GFLOP/s", "Operations a second of the best record, in 10⁹", _measured(_rate), _rate, numeric=True),
+    Column(
+        "Trials",
+        "Candidates measured, failures included",
+        lambda row: f"{row.state.trials:,}",
+        lambda row: row.state.trials,
+        numeric=True,
+    ),
+    Column(
+        "Failed",
+        "Candidates that failed to compile or to run",
+        lambda row: f"{row.state.failures:,}",
+        lambda row: row.state.failures,
+        numeric=True,
+    ),
+)
+
+
+class TaskTableModel(RowTableModel[TaskRow]):
+    """Rows are tasks, in the network's order. Changes are announced by `flush`, once a batch."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(_COLUMNS, parent)
+        self._row_of: dict[str, int] = {}
+        self._active = ""
+        self._dirty: set[int] = set()
+        self._bold = QFont()
+        self._bold.setBold(True)
+
+    def set_tasks(self, tasks: Sequence[Task]) -> None:
+        """Show the tasks of a network, none of them measured."""
+        self.set_states([TaskState(task=task) for task in tasks])
+
+    def set_states(self, states: Sequence[TaskState]) -> None:
+        """Show tasks as a run sees them."""
+        self.beginResetModel()
+        self._rows = [TaskRow(state=state) for state in states]
+        self._row_of = {state.task.key: row for row, state in enumerate(states)}
+        self._active = ""
+        self._dirty.clear()
+        self._share_out()
+        self.endResetModel()
+
+    def update_state(self, state: TaskState) -> None:
+        """Replace what is known of one task."""
+        row = self._row_of.get(state.task.key)
+        if row is not None:
+            self._rows[row] = replace(self._rows[row], state=state)
+            self._dirty.add(row)
+
+    def add_record(self, record: Record) -> None:
+        """Count a record and keep the better latency; the round's end brings the exact state."""
+        row = self._row_of.get(record.candidate.task_key)
+        if row is None:
+            return
+        state = self._rows[row].state
+        latency_s = record.latency_s
+        best_s = state.best_s if latency_s is None else min(latency_s, state.best_s or latency_s)
+        failures = state.failures + (record.failure is not None)
+        self.update_state(replace(state, trials=state.trials + 1, failures=failures, best_s=best_s))
+
+    def set_active(self, task_key: str) -> None:
+        """Mark the task the run is busy with; "" for none."""
+        if task_key != self._active:
+            self._dirty |= {self._row_of[key] for key in (self._active, task_key) if key in self._row_of}
+            self._active = task_key
+
+    def flush(self) -> None:
+        """Announce what changed since the last call."""
+        if not self._dirty:
+            return
+        low, high = min(self._dirty), max(self._dirty)
+        self._dirty.clear()
+        self._share_out()
+        self.dataChanged.emit(self.index(low, 0), self.index(high, len(TaskColumn) - 1))
+        self.dataChanged.emit(self.index(0, TaskColumn.SHARE), self.index(len(self._rows) - 1, TaskColumn.SHARE))
+
+    @property
+    def states(self) -> tuple[TaskState, ...]:
+        """All rows."""
+        return tuple(row.state for row in self._rows)
+
+    def name_of(self, task_key: str) -> str:
+        """A task's name, or its key where the table does not hold it."""
+        row = self._row_of.get(task_key)
+        return task_key if row is None else self._rows[row].state.task.name
+
+    def _share_out(self) -> None:
+        total_s = sum(row.state.task.weight * (row.state.best_s or 0.0) for row in self._rows)
+        for number, row in enumerate(self._rows):
+            best_s = row.state.best_s
+            share = None if best_s is None or total_s <= 0 else row.state.task.weight * best_s / total_s
+            self._rows[number] = replace(row, share=share)
+
+    def row_data(self, row: TaskRow, column: int, role: int) -> Any:
+        if role == KEY_ROLE:
+            return row.state.task.key
+        if role == FRACTION_ROLE and column == TaskColumn.SHARE:
+            return row.share
+        if role == Qt.ItemDataRole.FontRole and row.state.task.key == self._active:
+            return self._bold
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._hint(row.state)
+        return None
+
+    def _hint(self, state: TaskState) -> str:
+        task = state.task
+        loops = " x ".join(f"{axis.extent}{'r' if axis.kind == 'reduce' else ''}" for axis in task.axes)
+        lines = [
+            task.name,
+            f"{task.anchor} · {task.dtype} · loops {loops} (r: reduce)",
+            f"{quantities.flop(task.flops)}, {task.intensity:.1f} FLOP per byte",
+            f"best {quantities.latency(state.best_s)} after {state.trials} trials",
+        ]
+        if task.key == self._active:
+            lines.append("The run is busy with this task.")
+        if state.exhausted:
+            lines.append("Nothing new can be gained here.")
+        return "\n".join(lines)

@@ -1,0 +1,102 @@
+"""What is remembered between starts: recent networks, the form, the scheme, the layout; where workspaces lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import platformdirs
+from PySide6.QtCore import QByteArray, QSettings
+
+from app.models.run_request import RunRequest
+from app.theme import Scheme
+
+APP_NAME = "tcl-studio"
+RECENT_LIMIT = 8
+
+
+def default_store() -> QSettings:
+    """The settings file of this user."""
+    path = Path(platformdirs.user_config_dir(APP_NAME)) / "studio.ini"
+    return QSettings(str(path), QSettings.Format.IniFormat)
+
+
+class Settings:
+    """Typed access to a `QSettings`; a value that cannot be read counts as never written."""
+
+    def __init__(self, store: QSettings, data_dir: Path | None = None) -> None:
+        """`data_dir` holds the default workspaces; None for the user's own."""
+        self._store = store
+        self._data_dir = data_dir or Path(platformdirs.user_data_dir(APP_NAME))
+
+    def default_workspace(self, network_name: str) -> Path:
+        """Where runs of a network are kept unless a person chooses another folder."""
+        return self._data_dir / "workspaces" / (network_name or "network")
+
+    @property
+    def scheme(self) -> Scheme:
+        text = str(self._store.value("scheme", Scheme.SYSTEM.value))
+        return Scheme(text) if text in {scheme.value for scheme in Scheme} else Scheme.SYSTEM
+
+    @scheme.setter
+    def scheme(self, scheme: Scheme) -> None:
+        self._store.setValue("scheme", scheme.value)
+
+    @property
+    def recent(self) -> tuple[str, ...]:
+        """Paths of networks, newest first."""
+        known = self._read_json("recent")
+        return tuple(path for path in known if isinstance(path, str)) if isinstance(known, list) else ()
+
+    def add_recent(self, path: str) -> None:
+        """Put a network on top of the recent ones."""
+        others = [known for known in self.recent if known != path]
+        self._store.setValue("recent", json.dumps([path, *others][:RECENT_LIMIT]))
+
+    def forget_recent(self) -> None:
+        """Empty the list."""
+        self._store.remove("recent")
+
+    @property
+    def request(self) -> RunRequest:
+        """The form as it was left; the workspace is not kept, since it belongs to one network."""
+        kept = self._read_json("request")
+        if not isinstance(kept, dict):
+            return RunRequest()
+        default = asdict(RunRequest())
+        known = {field.name for field in fields(RunRequest)} - {"workspace"}
+        readable = {name: kept[name] for name in known & kept.keys() if _same_kind(kept[name], default[name], name)}
+        return RunRequest(**{**default, **readable})
+
+    @request.setter
+    def request(self, request: RunRequest) -> None:
+        self._store.setValue("request", json.dumps(asdict(request)))
+
+    def layout(self) -> tuple[QByteArray, QByteArray] | None:
+        """Geometry and dock state as they were left."""
+        geometry, state = self._store.value("geometry"), self._store.value("state")
+        if isinstance(geometry, QByteArray) and isinstance(state, QByteArray):
+            return geometry, state
+        return None
+
+    def save_layout(self, geometry: QByteArray, state: QByteArray) -> None:
+        """Remember geometry and dock state."""
+        self._store.setValue("geometry", geometry)
+        self._store.setValue("state", state)
+
+    def sync(self) -> None:
+        """Write everything to disk."""
+        self._store.sync()
+
+    def _read_json(self, key: str) -> object:
+        try:
+            return json.loads(str(self._store.value(key, "null")))
+        except json.JSONDecodeError:
+            return None
+
+
+def _same_kind(value: object, default: object, name: str) -> bool:
+    if name in {"minutes", "trials"}:
+        return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
+    return type(value) is type(default)

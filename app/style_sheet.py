@@ -1,0 +1,104 @@
+"""The style sheet on top of Fusion, filled in from the colour tokens."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from string import Template
+
+from app.tokens import Tokens
+
+_TEMPLATE = Template("""
+QMainWindow::separator { background: $window; width: 6px; height: 6px; }
+QMainWindow::separator:hover { background: $accent; }
+QDockWidget { color: $text; font-weight: 600; }
+QDockWidget::title { background: $window; padding: 6px 8px; }
+QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 4px; padding: 2px 6px; }
+QToolBar QToolButton { padding: 4px 8px; border-radius: 5px; border: 1px solid transparent; }
+QToolBar QToolButton:hover { background: $raised; border-color: $border; }
+QToolBar QToolButton:disabled { color: $disabled; }
+QStatusBar { background: $window; color: $muted; border-top: 1px solid $border; }
+QStatusBar::item { border: none; }
+QMenuBar { background: $window; }
+QMenuBar::item { padding: 4px 10px; background: transparent; }
+QMenuBar::item:selected { background: $raised; border-radius: 4px; }
+QMenu { background: $surface; border: 1px solid $border; padding: 4px; }
+QMenu::item { padding: 5px 26px 5px 22px; border-radius: 4px; }
+QMenu::item:selected { background: $selection; }
+QMenu::item:disabled { color: $disabled; }
+QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
+QTabBar { qproperty-drawBase: 0; }
+QTabBar::tab { background: transparent; color: $muted; padding: 7px 14px; border: none;
+    border-bottom: 2px solid transparent; }
+QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
+QTabBar::tab:hover:!selected { color: $text; }
+QFrame#card { background: $surface; border: 1px solid $border; border-radius: 7px; }
+QFrame#banner { background: $surface; border: 1px solid $border; border-left: 4px solid $muted; border-radius: 5px; }
+QFrame#banner[mood="bad"] { border-left-color: $bad; }
+QFrame#banner[mood="warn"] { border-left-color: $warn; }
+QFrame#banner[mood="good"] { border-left-color: $good; }
+QFrame#line { background: $border; border: none; max-height: 1px; min-height: 1px; }
+QLabel#title { font-size: 22px; font-weight: 600; }
+QLabel#headline { font-size: 15px; font-weight: 600; }
+QLabel#section { font-weight: 600; }
+QLabel#muted { color: $muted; }
+QLabel#warn { color: $warn; }
+QLabel#figure { font-size: 17px; font-weight: 600; }
+QTableView, QTreeView, QPlainTextEdit, QListView { background: $surface; border: 1px solid $border; border-radius: 5px;
+    selection-background-color: $selection; selection-color: $text; gridline-color: $border; }
+QTableView, QTreeView { outline: none; }
+QTableView::item, QTreeView::item { padding: 3px 6px; border: none; }
+QTableView::item:selected, QTreeView::item:selected { background: $selection; color: $text; }
+QTableView:focus, QTreeView:focus, QListView:focus { border-color: $accent; }
+QHeaderView { background: $surface; border: none; }
+QHeaderView::section { background: $surface; color: $muted; padding: 5px 8px; border: none;
+    border-bottom: 1px solid $border; }
+QHeaderView::section:hover { color: $text; }
+QHeaderView::up-arrow { image: url(icons:chevron-up.svg); width: 9px; height: 9px; subcontrol-position: top center; }
+QHeaderView::down-arrow { image: url(icons:chevron-down.svg); width: 9px; height: 9px;
+    subcontrol-position: top center; }
+QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 6px 14px; }
+QPushButton:hover { border-color: $accent; }
+QPushButton:pressed { background: $selection; }
+QPushButton:focus { border-color: $accent; }
+QPushButton:disabled { color: $disabled; background: $window; border-color: $border; }
+QPushButton#primary { background: $accent; color: $on_accent; border-color: $accent; font-weight: 600; }
+QPushButton#primary:hover { background: $accent_hover; border-color: $accent_hover; }
+QPushButton#primary:focus { border-color: $text; }
+QPushButton#primary:disabled { background: $raised; color: $disabled; border-color: $border; }
+QPushButton#link { background: transparent; border: 1px solid transparent; text-align: left; padding: 5px 8px; }
+QPushButton#link:hover, QPushButton#link:focus { background: $raised; border-color: $border; }
+QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox { background: $surface; border: 1px solid $border; border-radius: 5px;
+    padding: 4px 7px; min-height: 20px; selection-background-color: $selection; selection-color: $text; }
+QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-color: $accent; }
+QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled { color: $disabled;
+    background: $window; }
+QAbstractSpinBox QLineEdit { border: none; background: transparent; padding: 0; min-height: 18px; }
+QComboBox { padding-right: 22px; }
+QComboBox::drop-down { border: none; width: 20px; }
+QComboBox::down-arrow { image: url(icons:chevron-down.svg); width: 11px; height: 11px; }
+QComboBox QAbstractItemView { background: $surface; border: 1px solid $border; selection-background-color: $selection;
+    selection-color: $text; outline: none; }
+QSpinBox::up-button, QDoubleSpinBox::up-button { border: none; background: transparent; width: 20px;
+    subcontrol-position: top right; }
+QSpinBox::down-button, QDoubleSpinBox::down-button { border: none; background: transparent; width: 20px;
+    subcontrol-position: bottom right; }
+QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url(icons:chevron-up.svg); width: 9px; height: 9px; }
+QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url(icons:chevron-down.svg); width: 9px; height: 9px; }
+QToolButton#browse { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 5px; }
+QToolButton#browse:hover { border-color: $accent; }
+QProgressBar { background: $border; border: none; border-radius: 4px; min-height: 8px; max-height: 8px; }
+QProgressBar::chunk { background: $accent; border-radius: 4px; }
+QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 4px; }
+QScrollBar:vertical { background: transparent; width: 11px; margin: 0; }
+QScrollBar:horizontal { background: transparent; height: 11px; margin: 0; }
+QScrollBar::handle { background: $border; border-radius: 4px; min-height: 28px; min-width: 28px; margin: 2px; }
+QScrollBar::handle:hover { background: $muted; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+QSplitter::handle { background: transparent; }
+""")
+
+
+def style_sheet(tokens: Tokens) -> str:
+    """The application's style sheet in these colours."""
+    return _TEMPLATE.substitute(asdict(tokens))

@@ -1,0 +1,69 @@
+"""Failures, grouped by cause, with the whole message beside them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWidget, QTreeView, QVBoxLayout, QWidget
+
+from app.models.failure_tree import FailureTreeModel
+from app.tokens import Tokens
+from app.widgets.parts import EmptyState
+
+
+class FailuresPanel(QWidget):
+    """A tree of causes; the selected row's message can be read and copied."""
+
+    def __init__(self, failures: FailureTreeModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._failures = failures
+        self.tree = QTreeView()
+        self.tree.setAccessibleName("Failures by cause")
+        self.proxy = QSortFilterProxyModel(self)
+        self.proxy.setSourceModel(failures)
+        self.tree.setModel(self.proxy)
+        self.tree.setSortingEnabled(True)
+        self.tree.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+        self.tree.setUniformRowHeights(True)
+        self.message = QPlainTextEdit()
+        self.message.setReadOnly(True)
+        self.message.setAccessibleName("Message of the selected failure")
+        self.message.setPlaceholderText("Select a cause or a failure to read its whole message.")
+        self.message.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.message.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self.tree)
+        splitter.addWidget(self.message)
+        splitter.setSizes([440, 560])
+        self._empty = EmptyState(
+            "check", "No failures", "A candidate that cannot be compiled or run costs one record and is explained here."
+        )
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(splitter)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 8)
+        layout.addWidget(self._stack)
+        self.tree.selectionModel().currentChanged.connect(self._show_message)
+        failures.rowsInserted.connect(self._refresh)
+        failures.modelReset.connect(self._refresh)
+        self._refresh()
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._empty.apply_tokens(tokens)
+
+    def _refresh(self) -> None:
+        self._stack.setCurrentIndex(1 if self._failures.rowCount() else 0)
+        header = self.tree.header()
+        if header.count() == 3 and header.sectionResizeMode(0) is not QHeaderView.ResizeMode.Stretch:
+            header.setStretchLastSection(False)
+            header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+            header.resizeSection(1, 90)
+            header.resizeSection(2, 80)
+        if not self._failures.rowCount():
+            self.message.clear()
+
+    def _show_message(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        self.message.setPlainText(self._failures.message(self.proxy.mapToSource(current)))

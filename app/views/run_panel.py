@@ -1,0 +1,184 @@
+"""The run: its form, start, pause and stop, and how it stands."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.icons import icon
+from app.models import quantities, wording
+from app.models.run_state import Activity, RunState
+from app.tokens import Tokens
+from app.views.run_form import RunForm
+from app.widgets.parts import label, line
+
+
+class RunPanel(QWidget):
+    """Signals: start_requested with a `RunRequest`; hold_requested, for pause and resume; stop_requested."""
+
+    start_requested = Signal(object)
+    hold_requested = Signal()
+    stop_requested = Signal()
+
+    def __init__(self, run: RunState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._run = run
+        self.form = RunForm()
+        self._start = QPushButton("Start")
+        self._start.setObjectName("primary")
+        self._start.setToolTip("Tune the network (F5)")
+        self._start.clicked.connect(self.request_start)
+        self._hold = QPushButton("Pause")
+        self._hold.clicked.connect(self.hold_requested)
+        self._stop = QPushButton("Stop")
+        self._stop.setToolTip("Stop at the next candidate; everything measured is kept (Shift+F5)")
+        self._stop.clicked.connect(self.stop_requested)
+        self._phase = label("", "section", wrap=True)
+        self._heartbeat = label("", "muted")
+        self._bar = QProgressBar()
+        self._bar.setRange(0, 1000)
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName("Share of the budget that is used")
+        self._eta = label("", "muted")
+        self._elapsed = label("", "muted")
+        self._figures: dict[str, QLabel] = {}
+        self._lay_out()
+        self._pulse = QTimer(self)
+        self._pulse.setInterval(1000)
+        self._pulse.timeout.connect(self._beat)
+        run.changed.connect(self.refresh)
+        self.refresh()
+
+    def _lay_out(self) -> None:
+        content = QWidget()
+        layout = QVBoxLayout(content)
+        layout.setContentsMargins(12, 6, 12, 12)
+        layout.setSpacing(10)
+        layout.addWidget(self.form)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(6)
+        for button in (self._start, self._hold, self._stop):
+            buttons.addWidget(button, 1)
+        layout.addLayout(buttons)
+        layout.addWidget(line())
+        layout.addWidget(self._phase)
+        layout.addWidget(self._bar)
+        times = QHBoxLayout()
+        times.addWidget(self._elapsed)
+        times.addStretch()
+        times.addWidget(self._eta)
+        layout.addLayout(times)
+        layout.addLayout(self._figure_grid())
+        layout.addWidget(self._heartbeat)
+        layout.addStretch()
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(content)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scroll)
+
+    def _figure_grid(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(2)
+        captions = ("trials", "failed", "candidates scored", "rank correlation", "network estimate", "resumed records")
+        for number, caption in enumerate(captions):
+            figure = label("–", "figure")
+            figure.setAccessibleName(caption)
+            row, column = divmod(number, 2)
+            grid.addWidget(figure, 3 * row, column)
+            grid.addWidget(label(caption, "muted"), 3 * row + 1, column)
+            grid.setRowMinimumHeight(3 * row + 2, 8)
+            self._figures[caption] = figure
+        return grid
+
+    def request_start(self) -> None:
+        """The start intent, with the form as it is."""
+        self.start_requested.emit(self.form.request)
+
+    def action_states(self) -> dict[str, bool]:
+        """Which of start, hold, stop and open make sense now."""
+        activity = self._run.activity
+        return {
+            "start": activity is Activity.READY,
+            "hold": activity in {Activity.RUNNING, Activity.PAUSED},
+            "stop": self._run.busy,
+            "open": activity in {Activity.IDLE, Activity.READY},
+        }
+
+    def refresh(self) -> None:
+        """Show the run as it stands."""
+        run, states = self._run, self.action_states()
+        self._start.setEnabled(states["start"])
+        self._hold.setEnabled(states["hold"])
+        self._stop.setEnabled(states["stop"])
+        paused = run.activity is Activity.PAUSED
+        self._hold.setText("Resume" if paused else "Pause")
+        self._hold.setToolTip("Go on" if paused else "Hold at the next candidate (F6)")
+        self.form.setEnabled(not run.busy)
+        self._phase.setText(wording.phase(run))
+        self._show_progress()
+        waiting = run.activity in {Activity.OPENING, Activity.EXPORTING}
+        self._bar.setRange(0, 0 if waiting else 1000)
+        if run.busy and not self._pulse.isActive():
+            self._pulse.start()
+        elif not run.busy:
+            self._pulse.stop()
+        self._beat()
+
+    def _show_progress(self) -> None:
+        run, progress = self._run, self._run.progress
+        figures = self._figures
+        figures["resumed records"].setText(f"{run.resumed_records:,}")
+        rho = run.rank_correlation
+        figures["rank correlation"].setText("–" if rho is None else f"{rho:.2f}")
+        if progress is None:
+            self._bar.setValue(0)
+            for caption in ("trials", "failed", "candidates scored", "network estimate"):
+                figures[caption].setText("–")
+            self._eta.setText("")
+            self._elapsed.setText("")
+            return
+        self._bar.setValue(round(1000 * progress.fraction))
+        figures["trials"].setText(f"{progress.trials:,}")
+        figures["failed"].setText(f"{progress.failed:,}")
+        figures["candidates scored"].setText(f"{progress.candidates_scored:,}")
+        figures["network estimate"].setText(quantities.latency(progress.estimate_s))
+        self._elapsed.setText(f"{quantities.clock(progress.elapsed_s)} gone")
+        self._eta.setText(wording.time_left(progress) if run.busy else "")
+
+    def _beat(self) -> None:
+        if not self._run.busy or self._run.activity is Activity.PAUSED:
+            self._heartbeat.setText("")
+            return
+        age_s = self._run.heartbeat_age_s()
+        role = "warn" if age_s >= wording.SILENCE_S else "muted"
+        if self._heartbeat.objectName() != role:
+            self._heartbeat.setObjectName(role)
+            self._heartbeat.style().polish(self._heartbeat)
+        self._heartbeat.setText(f"Engine: {wording.heartbeat(age_s)}")
+
+    def add_actions(self, *actions: QAction) -> None:
+        """Make actions' shortcuts work while this panel floats in a window of its own."""
+        self.addActions(list(actions))
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self.form.apply_tokens(tokens)
+        self._start.setIcon(icon("start", tokens.on_accent, tokens.disabled))
+        self._hold.setIcon(icon("pause", tokens.text, tokens.disabled))
+        self._stop.setIcon(icon("stop", tokens.text, tokens.disabled))

@@ -1,0 +1,93 @@
+"""The first thing on screen: open a network, take a recent one, or tune the sample network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.icons import icon
+from app.tokens import Tokens
+from app.widgets.parts import label, line
+
+_RECENT_SHOWN = 4
+
+
+class StartPage(QWidget):
+    """Signals: open_requested, with a path or None for a file dialogue; sample_requested."""
+
+    open_requested = Signal(object)
+    sample_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._picture = QLabel()
+        self._open = QPushButton("Open a network…")
+        self._open.setObjectName("primary")
+        self._open.setToolTip("Open an ONNX file (Ctrl+O)")
+        self._open.clicked.connect(lambda: self.open_requested.emit(None))
+        self.sample_button = QPushButton("Tune the sample network")
+        self.sample_button.setToolTip("Tune the bundled network on this machine for the minutes set at the left")
+        self.sample_button.clicked.connect(self.sample_requested)
+        self._status = label("", "muted", wrap=True)
+        self._recent = QVBoxLayout()
+        self._recent.setSpacing(0)
+        card = QFrame()
+        card.setObjectName("card")
+        card.setMaximumWidth(600)
+        self._fill(QVBoxLayout(card))
+        outer = QHBoxLayout(self)
+        outer.addStretch(1)
+        outer.addWidget(card, 4, Qt.AlignmentFlag.AlignVCenter)
+        outer.addStretch(1)
+
+    def _fill(self, layout: QVBoxLayout) -> None:
+        layout.setContentsMargins(28, 22, 28, 20)
+        layout.setSpacing(10)
+        heading = QHBoxLayout()
+        heading.setSpacing(12)
+        heading.addWidget(self._picture)
+        heading.addWidget(label("TCL Studio", "title"))
+        heading.addStretch()
+        layout.addLayout(heading)
+        layout.addWidget(
+            label("Tune an ONNX network for this machine, and see why each candidate was tried.", wrap=True)
+        )
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._open)
+        buttons.addWidget(self.sample_button)
+        buttons.addStretch()
+        layout.addLayout(buttons)
+        layout.addWidget(label("You can also drop an .onnx file anywhere on this window.", "muted", wrap=True))
+        layout.addWidget(line())
+        layout.addLayout(self._recent)
+        layout.addWidget(self._status)
+
+    def show_recent(self, paths: tuple[str, ...]) -> None:
+        """List recent networks, newest first."""
+        while (item := self._recent.takeAt(0)) is not None:
+            if widget := item.widget():
+                widget.deleteLater()
+        self._recent.addWidget(label("Recent networks" if paths else "No network was opened yet.", "muted"))
+        for path in paths[:_RECENT_SHOWN]:
+            button = QPushButton(f"{Path(path).name}   ({Path(path).parent})")
+            button.setObjectName("link")
+            button.setToolTip(path)
+            button.clicked.connect(lambda _=False, chosen=path: self.open_requested.emit(chosen))
+            self._recent.addWidget(button)
+
+    def show_status(self, text: str) -> None:
+        """What is going on: the engine starts, a network is being opened."""
+        self._status.setText(text)
+
+    def set_enabled(self, can_open: bool) -> None:
+        """Whether a network can be opened now."""
+        self._open.setEnabled(can_open)
+        self.sample_button.setEnabled(can_open)
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._picture.setPixmap(icon("studio", tokens.text).pixmap(QSize(40, 40)))
+        self._open.setIcon(icon("open", tokens.on_accent, tokens.disabled))
+        self.sample_button.setIcon(icon("sample", tokens.text, tokens.disabled))

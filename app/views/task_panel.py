@@ -1,0 +1,107 @@
+"""The network and its tasks: what was opened, and a sortable table of what its time is spent on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QItemSelection, QModelIndex, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app.models import wording
+from app.models.row_table import SORT_ROLE
+from app.models.run_state import RunState
+from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskColumn, TaskTableModel
+from app.tokens import Tokens
+from app.widgets.copy_table import CopyTable
+from app.widgets.parts import EmptyState, label
+from app.widgets.share_delegate import ShareDelegate
+
+
+class TaskPanel(QWidget):
+    """Signals: task_selected, with the key of the selected task or "" for none."""
+
+    task_selected = Signal(str)
+
+    def __init__(self, tasks: TaskTableModel, run: RunState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._run = run
+        self._tasks = tasks
+        self._name = label("", "headline")
+        self._facts = label("", "muted")
+        self._facts.setMinimumWidth(40)
+        self._filter = QLineEdit()
+        self._filter.setPlaceholderText("Filter tasks")
+        self._filter.setAccessibleName("Filter tasks by name")
+        self._filter.setClearButtonEnabled(True)
+        self._filter.setMaximumWidth(200)
+        self.proxy = QSortFilterProxyModel(self)
+        self.proxy.setSourceModel(tasks)
+        self.proxy.setSortRole(SORT_ROLE)
+        self.proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self._filter.textChanged.connect(self.proxy.setFilterFixedString)
+        self.table = CopyTable("Tasks of the network")
+        self._delegate = ShareDelegate(FRACTION_ROLE, self)
+        self._set_up_table()
+        self._empty = EmptyState(
+            "tasks", "No tasks yet", "Open a network: its tasks, their weight and cost appear here within seconds."
+        )
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self._content())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 8)
+        layout.addWidget(self._stack)
+        tasks.modelReset.connect(self._refresh)
+        run.changed.connect(self._refresh)
+        self._refresh()
+
+    def _set_up_table(self) -> None:
+        table = self.table
+        table.setModel(self.proxy)
+        table.setSortingEnabled(True)
+        table.sortByColumn(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
+        table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(TaskColumn.TASK, QHeaderView.ResizeMode.Stretch)
+        widths = {TaskColumn.SHARE: 150, TaskColumn.BEST: 100, TaskColumn.RATE: 90}
+        for column in TaskColumn:
+            if column is not TaskColumn.TASK:
+                table.setColumnWidth(column, widths.get(column, 82))
+        table.selectionModel().selectionChanged.connect(self._tell_selection)
+
+    def _content(self) -> QWidget:
+        content = QWidget()
+        top = QHBoxLayout()
+        top.addWidget(self._name)
+        top.addWidget(self._facts, 1)
+        top.addWidget(self._filter)
+        layout = QVBoxLayout(content)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(top)
+        layout.addWidget(self.table)
+        return content
+
+    def select_task(self, task_key: str) -> None:
+        """Select a task's row; "" selects nothing."""
+        model = self.proxy
+        for row in range(model.rowCount()):
+            if task_key and model.index(row, 0).data(KEY_ROLE) == task_key:
+                self.table.selectRow(row)
+                return
+        self.table.clearSelection()
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._delegate.apply_tokens(tokens)
+        self._empty.apply_tokens(tokens)
+
+    def _refresh(self) -> None:
+        opened = self._run.opened
+        self._stack.setCurrentIndex(1 if opened else 0)
+        if opened is not None:
+            self._name.setText(opened.network.name)
+            facts = wording.network_facts(opened, self._tasks.states)
+            self._facts.setText(facts)
+            self._facts.setToolTip(wording.network_details(opened))
+
+    def _tell_selection(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:
+        rows: list[QModelIndex] = self.table.selectionModel().selectedRows()
+        self.task_selected.emit(str(rows[0].data(KEY_ROLE)) if rows else "")

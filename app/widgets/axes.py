@@ -1,0 +1,49 @@
+"""Axes of the plots: ticks at values people read (1-2-5 steps, minutes and seconds), never powers in print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pyqtgraph as pg
+
+from app.models import quantities
+
+_CLOCK_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
+
+
+class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+    """An axis over log10 of the value, with ticks at 1, 2 and 5 times the powers of ten in sight."""
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N802
+        """Pyqtgraph's hook: ticks by level, in axis coordinates."""
+        decades = range(math.floor(minVal), math.ceil(maxVal) + 1)
+        steps = (1, 2, 5) if maxVal - minVal < 2.5 else (1,)
+        ticks = [decade + math.log10(step) for decade in decades for step in steps]
+        shown = [tick for tick in ticks if minVal <= tick <= maxVal]
+        if len(shown) < 2:
+            return self._linear_ticks(minVal, maxVal, size)
+        return [(1.0, shown)]
+
+    def _linear_ticks(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
+        """Ticks at round values where less than a step of 1-2-5 is in sight."""
+        levels = super().tickValues(10**low, 10**high, size)
+        return [(1.0, [math.log10(value) for value in levels[0][1] if value > 0])] if levels else []
+
+    def tickStrings(self, values: Iterable[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
+        """Pyqtgraph's hook: what the ticks say."""
+        return [f"{10**value:.4g}" for value in values]
+
+
+class ClockAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+    """An axis over seconds, written as minutes and seconds."""
+
+    def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:  # noqa: N802
+        """Pyqtgraph's hook: distance between ticks."""
+        wanted = (maxVal - minVal) / max(2.0, size / 70)
+        step = next((step for step in _CLOCK_STEPS_S if step >= wanted), _CLOCK_STEPS_S[-1])
+        return [(float(step), 0.0)]
+
+    def tickStrings(self, values: Iterable[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
+        """Pyqtgraph's hook: what the ticks say."""
+        return [quantities.clock(value) if value >= 0 else "" for value in values]

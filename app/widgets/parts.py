@@ -1,0 +1,51 @@
+"""Small parts of panels: labels with a role in the style sheet, a thin line, an empty state with a way out of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.icons import icon
+from app.tokens import Tokens
+
+
+def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
+    """A label whose look is `role` in the style sheet: title, headline, section, muted, warn or figure."""
+    made = QLabel(text)
+    made.setObjectName(role)
+    made.setWordWrap(wrap)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    return made
+
+
+def line() -> QFrame:
+    """A thin horizontal line."""
+    made = QFrame()
+    made.setObjectName("line")
+    return made
+
+
+class EmptyState(QWidget):
+    """What a panel shows before it has content: an icon, what will be here, and what to do for it."""
+
+    def __init__(self, icon_name: str, headline: str, hint: str, button: QPushButton | None = None) -> None:
+        super().__init__()
+        self._icon_name = icon_name
+        self._picture = QLabel()
+        self._picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        title, text = label(headline, "section"), label(hint, "muted", wrap=True)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(6)
+        layout.addStretch()
+        for part in (self._picture, title, text):
+            layout.addWidget(part)
+        for part in (title, text):
+            part.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        if button is not None:
+            layout.addSpacing(4)
+            layout.addWidget(button, alignment=Qt.AlignmentFlag.AlignCenter)
+        layout.addStretch()
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._picture.setPixmap(icon(self._icon_name, tokens.disabled).pixmap(QSize(32, 32)))

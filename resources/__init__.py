@@ -1,0 +1,1 @@
+"""Files the program ships with: icons, and the sample network."""

@@ -1,0 +1,1 @@
+"""SVG icons; those drawn in `currentColor` take the colour of the text."""

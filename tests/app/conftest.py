@@ -1,0 +1,79 @@
+"""Qt offscreen for every test here, a studio around a fake engine, and a check that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import gc
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import shiboken6
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QThread
+from PySide6.QtWidgets import QApplication
+
+from app.application import Studio, assemble
+from app.jobs.engine_process import EngineTarget
+from app.settings import Settings
+
+
+def _children() -> set[int]:
+    """Live child processes, multiprocessing's own resource tracker aside."""
+    return {
+        child.pid
+        for child in psutil.Process().children(recursive=True)
+        if child.status() != psutil.STATUS_ZOMBIE and "resource_tracker" not in " ".join(child.cmdline())
+    }
+
+
+def _flush_deletions() -> None:
+    gc.collect()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    QCoreApplication.processEvents()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(qapp: QApplication) -> Iterator[None]:
+    """Fails a test that leaves a thread, a process or a window behind."""
+    threads = set(threading.enumerate())
+    yield
+    _flush_deletions()
+    assert not [widget for widget in qapp.topLevelWidgets() if widget.isVisible()], "a window was left open"
+    assert not [item for item in gc.get_objects() if _is_running(item)], "a QThread is still running"
+    assert set(threading.enumerate()) <= threads, "a thread is still running"
+    assert not multiprocessing.active_children(), "an engine was left behind"
+    assert not _children(), "a child process was left behind"
+
+
+def _is_running(item: object) -> bool:
+    return issubclass(type(item), QThread) and shiboken6.isValid(item) and item.isRunning()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    store = QSettings(str(tmp_path / "studio.ini"), QSettings.Format.IniFormat)
+    return Settings(store, tmp_path / "data")
+
+
+@pytest.fixture
+def open_studio(qapp: QApplication, settings: Settings) -> Iterator[Callable[[EngineTarget], Studio]]:
+    """Makes studios around fake engines; closes what a test left open."""
+    studios: list[Studio] = []
+
+    def make(target: EngineTarget) -> Studio:
+        studio = assemble(target, settings)
+        studios.append(studio)
+        studio.window.show()
+        return studio
+
+    yield make
+    for studio in studios:
+        studio.window.close_unasked()
+        studio.window.deleteLater()
+    studios.clear()

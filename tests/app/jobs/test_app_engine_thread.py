@@ -1,0 +1,161 @@
+"""The engine thread: batches, commands, cancel then kill, stale events, crash and restart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+import studio_engines
+from pytestqt.qtbot import QtBot
+
+from app.jobs.engine_process import EngineTarget, describe_exit
+from app.jobs.engine_thread import EngineLoss, EngineThread, leaves_measuring
+from tcl_core import events
+from tcl_core.domain import Stage
+
+WAIT_MS = 20_000
+
+
+class Watch:
+    """An engine thread with everything it said."""
+
+    def __init__(self, target: EngineTarget, grace_s: float) -> None:
+        self.thread = EngineThread(target, grace_s=grace_s)
+        self.batches: list[tuple[events.Event, ...]] = []
+        self.losses: list[EngineLoss] = []
+        self.thread.events.connect(self.batches.append)
+        self.thread.lost.connect(self.losses.append)
+        self.thread.start()
+
+    @property
+    def events(self) -> list[events.Event]:
+        return [event for batch in self.batches for event in batch]
+
+    def count(self, kind: type[events.Event]) -> int:
+        return sum(isinstance(event, kind) for event in self.events)
+
+
+@pytest.fixture
+def watch(qtbot: QtBot) -> Iterator[Callable[..., Watch]]:
+    watches: list[Watch] = []
+
+    def make(target: EngineTarget, grace_s: float = 2.0) -> Watch:
+        watches.append(Watch(target, grace_s))
+        return watches[-1]
+
+    yield make
+    for made in watches:
+        made.thread.close()
+
+
+def test_events_arrive_in_order_and_in_batches(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.playing)
+    seen.thread.send(events.OpenNetwork(path=None))
+    seen.thread.send(events.StartRun(config=studio_engines.recorded_run.config()))
+    qtbot.waitUntil(lambda: seen.count(events.Finished) == 1, timeout=WAIT_MS)
+    kinds = [type(event) for event in seen.events]
+    assert kinds[:3] == [events.EngineReady, events.NetworkOpened, events.RunStarted]
+    assert kinds[-1] is events.Finished
+    trials = [event.trials for event in seen.events if isinstance(event, events.Progress)]
+    assert trials == sorted(trials)
+    assert len(trials) == 160
+    assert len(seen.batches) < len(seen.events) / 10, "hundreds of events come as a few batches"
+
+
+def test_obeyed_stop_keeps_the_engine(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.obedient, grace_s=0.5)
+    seen.thread.send(events.StartRun(config=studio_engines.recorded_run.config()))
+    qtbot.waitUntil(lambda: seen.count(events.RunStarted) == 1, timeout=WAIT_MS)
+    seen.thread.stop_run()
+    qtbot.waitUntil(lambda: seen.count(events.Finished) == 1, timeout=WAIT_MS)
+    qtbot.wait(700)
+    assert not seen.losses
+    assert seen.thread.generation == 1
+
+
+def test_deaf_engine_is_killed_with_its_children_and_replaced(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.deaf, grace_s=0.4)
+    seen.thread.send(events.StartRun(config=studio_engines.recorded_run.config()))
+    qtbot.waitUntil(lambda: seen.count(events.Notice) == 1, timeout=WAIT_MS)
+    notice = next(event for event in seen.events if isinstance(event, events.Notice))
+    worker, engine = int(notice.sentence.split()[1]), seen.thread.engine_pid
+    seen.thread.stop_run()
+    qtbot.waitUntil(lambda: bool(seen.losses), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 2, timeout=WAIT_MS)
+    assert seen.losses[0].forced
+    assert seen.losses[0].restarting
+    assert seen.thread.engine_pid != engine
+    assert engine is not None
+    qtbot.waitUntil(lambda: not (_alive(worker) or _alive(engine)), timeout=WAIT_MS)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_crash_is_told_after_the_last_events_and_a_fresh_engine_comes(
+    watch: Callable[..., Watch], qtbot: QtBot
+) -> None:
+    seen = watch(studio_engines.crashing)
+    seen.thread.send(events.StartRun(config=studio_engines.recorded_run.config()))
+    qtbot.waitUntil(lambda: bool(seen.losses), timeout=WAIT_MS)
+    assert len(seen.events) == 41, "everything the engine had sent arrived"
+    assert "SIGKILL" in seen.losses[0].reason
+    assert not seen.losses[0].forced
+    qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 2, timeout=WAIT_MS)
+    assert seen.thread.generation == 2
+
+
+def test_engine_that_never_was_ready_is_not_started_over_and_over(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.stillborn)
+    qtbot.waitUntil(lambda: len(seen.losses) == 1, timeout=WAIT_MS)
+    assert not seen.losses[0].restarting
+    assert "status 3" in seen.losses[0].reason
+    qtbot.wait(300)
+    assert len(seen.losses) == 1
+    seen.thread.revive()
+    qtbot.waitUntil(lambda: len(seen.losses) == 2, timeout=WAIT_MS)
+
+
+def test_events_of_an_abandoned_engine_are_dropped(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.playing)
+    qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 1, timeout=WAIT_MS)
+    seen.batches.clear()
+    seen.thread.emit_batch(seen.thread.generation - 1, (events.Notice(sentence="stale"),))
+    seen.thread.emit_batch(seen.thread.generation, (events.Notice(sentence="current"),))
+    qtbot.waitUntil(lambda: seen.count(events.Notice) > 0, timeout=WAIT_MS)
+    assert [event.sentence for event in seen.events if isinstance(event, events.Notice)] == ["current"]
+
+
+def test_commands_for_a_lost_engine_never_reach_the_next(watch: Callable[..., Watch]) -> None:
+    thread = watch(studio_engines.playing).thread
+    thread._commands.put((7, events.StopRun()))
+    thread._commands.put((8, events.PauseRun()))
+    assert thread.take_commands(8) == [events.PauseRun()]
+
+
+def test_closing_ends_even_a_deaf_engine(qtbot: QtBot) -> None:
+    seen = Watch(studio_engines.deaf, 0.3)
+    seen.thread.send(events.StartRun(config=studio_engines.recorded_run.config()))
+    qtbot.waitUntil(lambda: seen.count(events.Notice) == 1, timeout=WAIT_MS)
+    seen.thread.close()
+    assert seen.thread.isFinished()
+    seen.thread.send(events.StopRun())  # harmless
+
+
+def test_what_counts_as_an_obeyed_stop() -> None:
+    assert leaves_measuring(events.PhaseChanged(stage=Stage.LIBRARY))
+    assert not leaves_measuring(events.PhaseChanged(stage=Stage.MEASURE))
+    assert leaves_measuring(events.Refused(stage="setup", sentence="No."))
+    assert not leaves_measuring(events.Notice(sentence="Still here."))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(None, "closed its pipe"), (1, "exited with status 1"), (-11, "was ended by SIGSEGV")]
+)
+def test_exit_codes_are_written_out(code: int | None, said: str) -> None:
+    assert describe_exit(code) == said

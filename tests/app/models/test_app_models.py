@@ -1,0 +1,223 @@
+"""Models: shares and sorting of tasks, failures by cause, plot series, wording."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import recorded_run
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QSortFilterProxyModel, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from app.models import library_table, quantities, wording
+from app.models.failure_tree import KEPT, FailureTreeModel
+from app.models.growing_array import GrowingArray
+from app.models.library_table import LibraryTableModel
+from app.models.log_table import Entry, EntryKind, LogTableModel
+from app.models.plot_series import EstimateSeries, ScoreSeries
+from app.models.row_table import SORT_ROLE
+from app.models.run_request import RunRequest
+from app.models.run_state import OpenedNetwork
+from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskColumn, TaskTableModel
+from tcl_core import events
+from tcl_core.domain import Failure, Record, Stage
+
+RECORDS = [event.record for event in recorded_run.RecordedRun().events() if isinstance(event, events.RecordMeasured)]
+
+
+@pytest.fixture
+def tasks(qtbot: QtBot) -> TaskTableModel:
+    model = TaskTableModel()
+    tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    tester.setParent(model)
+    model.set_tasks(recorded_run.tasks())
+    return model
+
+
+def cell(model: TaskTableModel, row: int, column: TaskColumn, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
+    return model.index(row, column).data(role)
+
+
+def test_unmeasured_tasks_show_dashes_and_sort_by_operations(tasks: TaskTableModel) -> None:
+    assert cell(tasks, 0, TaskColumn.BEST) == "–"
+    assert cell(tasks, 0, TaskColumn.SHARE) == "–"
+    proxy = QSortFilterProxyModel()
+    proxy.setSourceModel(tasks)
+    proxy.setSortRole(SORT_ROLE)
+    proxy.sort(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
+    first = proxy.index(0, 0).data(KEY_ROLE)
+    heaviest = max(recorded_run.tasks(), key=lambda task: task.weight * task.flops)
+    assert first == heaviest.key
+
+
+def test_records_fill_best_trials_failures_and_shares(tasks: TaskTableModel) -> None:
+    for record in RECORDS:
+        tasks.add_record(record)
+    tasks.flush()
+    of_first = [record for record in RECORDS if record.candidate.task_key == recorded_run.tasks()[0].key]
+    best_s = min(record.latency_s for record in of_first if record.latency_s is not None)
+    assert cell(tasks, 0, TaskColumn.TRIALS) == str(len(of_first))
+    assert cell(tasks, 0, TaskColumn.FAILED) == str(sum(record.failure is not None for record in of_first))
+    assert cell(tasks, 0, TaskColumn.BEST, SORT_ROLE) == pytest.approx(best_s * 1e6)
+    assert cell(tasks, 0, TaskColumn.RATE, SORT_ROLE) == pytest.approx(67.1e6 / best_s / 1e9)
+    shares = [cell(tasks, row, TaskColumn.SHARE, FRACTION_ROLE) for row in range(tasks.rowCount())]
+    assert sum(share for share in shares if isinstance(share, float)) == pytest.approx(1.0)
+
+
+def test_flush_announces_the_whole_share_column(tasks: TaskTableModel, qtbot: QtBot) -> None:
+    tasks.add_record(RECORDS[0])
+    ranges = []
+    tasks.dataChanged.connect(lambda top, bottom: ranges.append((top.row(), bottom.row())))
+    tasks.flush()
+    tasks.flush()
+    assert ranges == [(0, 0), (0, 14)], "one announcement a flush, and none when nothing changed"
+
+
+def test_numbers_are_on_the_right_and_the_busy_task_is_bold(tasks: TaskTableModel) -> None:
+    alignment = cell(tasks, 0, TaskColumn.BEST, int(Qt.ItemDataRole.TextAlignmentRole))
+    assert Qt.AlignmentFlag(alignment) & Qt.AlignmentFlag.AlignRight  # type: ignore[arg-type]
+    tasks.set_active(recorded_run.tasks()[3].key)
+    assert cell(tasks, 3, TaskColumn.TASK, int(Qt.ItemDataRole.FontRole)).bold()  # type: ignore[attr-defined]
+    assert cell(tasks, 2, TaskColumn.TASK, int(Qt.ItemDataRole.FontRole)) is None
+    assert "busy" in str(cell(tasks, 3, TaskColumn.TASK, int(Qt.ItemDataRole.ToolTipRole)))
+
+
+def test_failures_are_grouped_by_cause_and_keep_their_message(qtbot: QtBot) -> None:
+    model = FailureTreeModel()
+    for number in range(KEPT + 5):
+        model.add(Failure(stage=Stage.MEASURE, cause="timeout", message=f"late {number}\nby far"), "fused_softmax")
+    model.add(Failure(stage=Stage.COMPILE, cause="timeout"), "fused_mean")
+    assert model.rowCount() == 2, "the same cause in another stage is another group"
+    group = model.index(0, 0)
+    assert model.index(0, 2).data() == KEPT + 5
+    assert model.rowCount(group) == KEPT
+    assert model.message(model.index(0, 0, group)) == f"late {KEPT + 4}\nby far"
+    assert model.message(model.index(1, 2)) == "timeout"
+    assert model.total == KEPT + 6
+    model.clear_all()
+    assert model.total == model.rowCount() == 0
+
+
+def scored(key: str, score: float | None, latency_s: float | None) -> Record:
+    template = RECORDS[0]
+    failure = None if latency_s else Failure(stage=Stage.MEASURE, cause="timeout")
+    return replace(
+        template,
+        candidate=replace(template.candidate, task_key=key),
+        latencies_s=(latency_s,) if latency_s else (),
+        failure=failure,
+        rationale=replace(template.rationale, score=score),
+        cut_off=False,
+    )
+
+
+def test_scatter_of_one_task_is_score_against_best_over_latency(qtbot: QtBot) -> None:
+    series = ScoreSeries()
+    for score, latency_s in ((0.2, 4e-3), (0.9, 1e-3), (0.5, None), (None, 1e-3)):
+        series.add(scored("a", score, latency_s))
+    points = series.points("a")
+    assert points.x.tolist() == [0.2, 0.9, 0.5]
+    assert points.y.tolist() == [0.25, 1.0, 0.0]
+    assert points.unscored == 1
+    assert len(series.points("unknown").x) == 0
+
+
+def test_scatter_of_all_tasks_ranks_scores_inside_their_task_in_order_of_measurement(qtbot: QtBot) -> None:
+    series = ScoreSeries()
+    for key, score in (("a", 1.0), ("b", 500.0), ("a", 3.0), ("b", 100.0), ("a", 2.0)):
+        series.add(scored(key, score, 1e-3))
+    assert series.points().x.tolist() == [0.0, 1.0, 1.0, 0.0, 0.5]
+
+
+def test_series_announce_once_a_flush(qtbot: QtBot) -> None:
+    series, calls = ScoreSeries(), []
+    series.changed.connect(lambda: calls.append(1))
+    for record in RECORDS[:50]:
+        series.add(record)
+    series.flush()
+    series.flush()
+    assert len(calls) == 1
+
+
+def test_estimate_series_starts_with_the_first_estimate(qtbot: QtBot) -> None:
+    series = EstimateSeries()
+    for event in recorded_run.RecordedRun().events():
+        if isinstance(event, events.Progress):
+            series.add(event)
+    assert len(series.estimate_ms) == len(series.elapsed_s) == len(series.trials) > 0
+    assert np.all(np.diff(series.estimate_ms) <= 1e-12)
+    series.set_library(recorded_run.library())
+    assert [line.name for line in series.references] == ["untuned TVM", "onnxruntime", "tuned"]
+
+
+@given(st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9)), max_size=300))
+def test_growing_array_holds_what_was_appended(rows: list[tuple[float, float]]) -> None:
+    array = GrowingArray(2)
+    for row in rows:
+        array.append(*row)
+    assert len(array) == len(rows)
+    assert array.values.tolist() == [list(row) for row in rows]
+
+
+def test_library_table_and_its_sentences(qtbot: QtBot) -> None:
+    model = LibraryTableModel()
+    model.set_report(recorded_run.library())
+    texts = [[model.index(row, column).data() for column in range(model.columnCount())] for row in range(3)]
+    assert texts[0] == ["untuned TVM", "412", "405 to 432", "36.1x as fast", "11"]
+    assert texts[1][3] == "–"
+    report = recorded_run.library()
+    assert library_table.headline(report).startswith("Tuned 11.4 ms: 36.1x as fast as untuned TVM")
+    assert "2.4e-06" in library_table.verdict(report)
+    assert "differ" in library_table.verdict(replace(report, matches=False))
+    assert "Not checked" in library_table.verdict(replace(report, matches=None, max_abs_error=None))
+    assert "fused_mean" in library_table.coverage(report)
+    model.set_report(replace(report, onnxruntime=None))
+    assert model.index(2, 1).data() == "could not run"
+
+
+def test_log_is_newest_first_and_bounded(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.models.log_table.KEPT", 3)
+    log = LogTableModel()
+    for number in range(5):
+        log.add(Entry(at=0.0, kind=EntryKind.NOTICE, sentence=f"{number}"))
+    assert [log.index(row, 2).data() for row in range(log.rowCount())] == ["4", "3", "2"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(None, "–"), (1.5e-3, "1.50 ms"), (92e-6, "92.0 µs"), (1.784, "1.78 s"), (3e-9, "3.00 ns"), (0.412, "412 ms")],
+)
+def test_latencies_are_written_in_the_unit_that_suits_them(seconds: float | None, said: str) -> None:
+    assert quantities.latency(seconds) == said
+
+
+def test_clocks() -> None:
+    assert quantities.clock(7) == "0:07"
+    assert quantities.clock(3723) == "1:02:03"
+    assert quantities.clock_range(60, 125) == "1:00 to 2:05"
+    assert quantities.clock_range(60.1, 60.2) == "1:00"
+
+
+@given(st.floats(1e-3, 1e12))
+def test_digits_keep_the_value(value: float) -> None:
+    assert float(quantities.digits(value).replace(",", "")) == pytest.approx(value, rel=6e-3)
+
+
+def test_request_becomes_the_runs_configuration() -> None:
+    request = RunRequest(minutes=None, trials=64, sampler="topk", cost_model="xgb", seed=7)
+    config = request.config("a.onnx", "/w")
+    assert (config.budget.minutes, config.budget.trials) == (None, 64)
+    assert (config.sampler.name, config.cost_model.name, config.seed) == ("topk", "xgb", 7)
+    assert (config.network, config.workspace) == ("a.onnx", "/w")
+
+
+def test_network_details_name_inputs_and_issues() -> None:
+    event = recorded_run.opened()
+    opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
+    details = wording.network_details(opened)
+    assert "image float32[1, 3, 64, 64]" in details
+    assert "/pool/AveragePool (AveragePool)" in details

@@ -1,0 +1,131 @@
+"""Engines that play recorded events: module-level targets for the engine process, with no TVM behind them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import recorded_run
+
+from tcl_core import events
+
+_QUICK = {"rounds": 16, "round_size": 10}
+
+
+def _hello(connection: Connection) -> None:
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
+    connection.send(events.EngineReady(seconds=0.1, pid=os.getpid()))
+
+
+def _commands(connection: Connection):
+    while True:
+        try:
+            command = connection.recv()
+        except EOFError:
+            return
+        if isinstance(command, events.Quit):
+            return
+        yield command
+
+
+def _answer_open(connection: Connection, command: events.OpenNetwork) -> None:
+    path = command.path
+    if path is not None and "broken" in path:
+        sentence = f"{path} is not an ONNX file; open one that `onnx.checker` accepts."
+        connection.send(events.Refused(stage="network", sentence=sentence))
+        return
+    network = recorded_run.NETWORK
+    if path is not None:
+        network = replace(network, name=Path(path).stem, path=path)
+    connection.send(recorded_run.opened(network))
+
+
+def playing(connection: Connection) -> None:
+    """Opens anything, plays a whole run at once, exports at once."""
+    _hello(connection)
+    for command in _commands(connection):
+        match command:
+            case events.OpenNetwork():
+                _answer_open(connection, command)
+            case events.StartRun():
+                for event in recorded_run.RecordedRun(**_QUICK).events():
+                    connection.send(event)
+            case events.ExportLibrary():
+                connection.send(events.LibraryBuilt(report=recorded_run.library(command.out)))
+
+
+def obedient(connection: Connection) -> None:
+    """Starts a run and then obeys pause, resume and stop, each with a notice that names it."""
+    _hello(connection)
+    for command in _commands(connection):
+        match command:
+            case events.OpenNetwork():
+                _answer_open(connection, command)
+            case events.StartRun():
+                play = recorded_run.RecordedRun(**_QUICK).events()
+                for _ in range(40):
+                    connection.send(next(play))
+            case events.PauseRun() | events.ResumeRun():
+                connection.send(events.Notice(sentence=type(command).__name__))
+            case events.StopRun():
+                connection.send(
+                    events.Finished(
+                        reason="stopped",
+                        trials=20,
+                        failed=1,
+                        seconds=9.0,
+                        seconds_by_stage=(),
+                        candidates_scored=4096,
+                        library=None,
+                    )
+                )
+
+
+def deaf(connection: Connection) -> None:
+    """Starts a run with a worker of its own and never listens again, not even to SIGTERM."""
+    _hello(connection)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for command in _commands(connection):
+        match command:
+            case events.OpenNetwork():
+                _answer_open(connection, command)
+            case events.StartRun():
+                worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+                connection.send(events.Notice(sentence=f"worker {worker.pid}"))
+                while True:
+                    time.sleep(60)
+
+
+def crashing(connection: Connection) -> None:
+    """Starts a run and is killed in the middle of it."""
+    _hello(connection)
+    for command in _commands(connection):
+        match command:
+            case events.OpenNetwork():
+                _answer_open(connection, command)
+            case events.StartRun():
+                play = recorded_run.RecordedRun(**_QUICK).events()
+                for _ in range(40):
+                    connection.send(next(play))
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stillborn(connection: Connection) -> None:
+    """Ends before it is ready."""
+    sys.exit(3)
+
+
+def slow_to_open(connection: Connection) -> None:
+    """Takes a moment for every network it opens."""
+    _hello(connection)
+    for command in _commands(connection):
+        if isinstance(command, events.OpenNetwork):
+            time.sleep(0.3)
+            _answer_open(connection, command)

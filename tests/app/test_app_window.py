@@ -1,0 +1,246 @@
+"""The whole window around engines that play recorded events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import studio_engines
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QMessageBox
+from pytestqt.qtbot import QtBot
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+from app.models.run_state import Activity, EngineHealth
+from app.settings import Settings
+from app.theme import Scheme
+from app.tokens import DARK, LIGHT
+
+WAIT_MS = 20_000
+# What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
+OFFSCREEN = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+Open = Callable[[EngineTarget], Studio]
+
+
+def until(qtbot: QtBot, studio: Studio, activity: Activity) -> None:
+    qtbot.waitUntil(lambda: studio.models.run.activity is activity, timeout=WAIT_MS)
+
+
+def open_sample(qtbot: QtBot, studio: Studio, path: str | None = None) -> None:
+    studio.window.open_requested.emit(path)
+    until(qtbot, studio, Activity.READY)
+
+
+def start(qtbot: QtBot, studio: Studio) -> None:
+    open_sample(qtbot, studio)
+    studio.window.actions_.start.trigger()
+    qtbot.waitUntil(lambda: studio.models.run.progress is not None, timeout=WAIT_MS)
+
+
+def test_opening_a_network_shows_its_tasks(open_studio: Open, qtbot: QtBot, settings: Settings) -> None:
+    studio = open_studio(studio_engines.playing)
+    assert studio.window.start_page.isVisible()
+    open_sample(qtbot, studio, "/networks/resnet.onnx")
+    assert studio.window.task_panel.proxy.rowCount() == 15
+    assert studio.window.task_panel.table.isVisible()
+    assert studio.window.plots_panel.isVisible()
+    assert studio.window.windowTitle().startswith("resnet")
+    assert settings.recent == ("/networks/resnet.onnx",)
+    assert studio.window.run_panel.form.request.workspace.endswith("workspaces/resnet")
+
+
+def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    models, window = studio.models, studio.window
+    qtbot.mouseClick(window.start_page.sample_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: models.library.report is not None, timeout=WAIT_MS)
+    until(qtbot, studio, Activity.READY)
+    assert sum(state.trials for state in models.tasks.states) == 160
+    assert models.failures.total == sum(state.failures for state in models.tasks.states) > 0
+    assert window.docks["failures"].windowTitle() == f"Failures ({models.failures.total})"
+    assert len(models.scores.points().x) == 140
+    assert "140 of 140 shown" in window.plots_panel._shown.text()
+    assert len(models.estimates.estimate_ms) > 0
+    assert len(models.estimates.references) == 3
+    assert window.library_panel.table.model().rowCount() == 3
+    assert "Tuned 11.4 ms" in window.banner.text
+    assert window.library_panel.export_button.isEnabled()
+    sentences = [models.log.entry(row).sentence for row in range(models.log.rowCount())]
+    assert any("No C compiler" in sentence for sentence in sentences)
+    window.export_requested.emit("/exports/here")
+    qtbot.waitUntil(lambda: "Exported to /exports/here" in window.banner.text, timeout=WAIT_MS)
+
+
+def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    panel, plots = studio.window.task_panel, studio.window.plots_panel
+    panel.table.selectRow(2)
+    key = plots.chosen_task
+    assert key == panel.proxy.index(2, 0).data(int(Qt.ItemDataRole.UserRole) + 2)
+    plots.select_task("")
+    assert not panel.table.selectionModel().selectedRows()
+
+
+def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.obedient)
+    window, run, log = studio.window, studio.models.run, studio.models.log
+    start(qtbot, studio)
+    assert run.activity is Activity.RUNNING
+    assert not window.actions_.open.isEnabled()
+    window.actions_.hold.trigger()
+    assert run.activity is Activity.PAUSED
+    assert window.actions_.hold.text() == "&Resume"
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == "PauseRun", timeout=WAIT_MS)
+    window.actions_.hold.trigger()
+    qtbot.waitUntil(lambda: log.entry(0).sentence == "ResumeRun", timeout=WAIT_MS)
+    window.actions_.stop.trigger()
+    assert run.activity is Activity.STOPPING
+    until(qtbot, studio, Activity.READY)
+    assert "stopped" in run.outcome
+    assert studio.engine.generation == 1
+
+
+def test_deaf_engine_is_ended_and_the_run_can_be_continued(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.deaf)
+    open_sample(qtbot, studio)
+    studio.window.actions_.start.trigger()
+    qtbot.waitUntil(lambda: studio.models.log.rowCount() > 1, timeout=WAIT_MS)
+    studio.window.actions_.stop.trigger()
+    until(qtbot, studio, Activity.READY)
+    assert "did not obey a stop within 2 s" in studio.window.banner.text
+    assert studio.window.banner.action_button.text() == "Continue the run"
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY, timeout=WAIT_MS)
+    studio.window.banner.action_button.click()
+    assert studio.models.run.activity is Activity.RUNNING
+
+
+def test_crash_is_shown_and_a_new_engine_comes_up(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.crashing)
+    open_sample(qtbot, studio)
+    studio.window.actions_.start.trigger()
+    qtbot.waitUntil(lambda: "SIGKILL" in studio.window.banner.text, timeout=WAIT_MS)
+    assert "Everything measured is kept" in studio.window.banner.text
+    assert studio.models.run.activity is Activity.READY
+    assert sum(state.trials for state in studio.models.tasks.states) > 0, "what was measured stays on screen"
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY, timeout=WAIT_MS)
+    assert studio.engine.generation == 2
+
+
+def test_engine_that_cannot_start_offers_another_try(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.stillborn)
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.DOWN, timeout=WAIT_MS)
+    assert "status 3" in studio.window.banner.text
+    studio.window.banner.action_button.click()
+    qtbot.waitUntil(lambda: studio.models.log.rowCount() == 2, timeout=WAIT_MS)
+
+
+def test_refusal_is_a_sentence_in_a_panel(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    studio.window.open_requested.emit("/networks/broken.onnx")
+    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text, timeout=WAIT_MS)
+    assert studio.models.run.activity is Activity.IDLE
+    assert studio.models.log.entry(0).kind == "refused"
+
+
+def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.slow_to_open)
+    for name in ("first", "second", "third"):
+        studio.controller.open_network(f"/networks/{name}.onnx")
+    qtbot.waitUntil(lambda: studio.models.run.opened is not None, timeout=WAIT_MS)
+    assert studio.models.run.opened is not None
+    assert studio.models.run.opened.network.name == "third"
+
+
+@OFFSCREEN
+def test_closing_during_a_run_asks_once(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.obedient)
+    window = studio.window
+    start(qtbot, studio)
+    assert not window.close()
+    question = window.question
+    assert question is not None
+    assert not window.close()
+    assert window.question is question, "the same question, not a second one"
+    _press(question, "Keep running")
+    assert window.isVisible()
+    assert studio.models.run.activity is Activity.RUNNING
+    window.close()
+    assert window.question is not None
+    _press(window.question, "Stop and close")
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=WAIT_MS)
+    assert studio.engine.isFinished()
+
+
+def _press(question: QMessageBox, text: str) -> None:
+    next(button for button in question.buttons() if button.text() == text).click()
+
+
+def test_dropping_an_onnx_file_opens_it(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile("/networks/notes.txt"), QUrl.fromLocalFile("/networks/dropped.onnx")])
+    event = QDropEvent(
+        QPointF(5, 5),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    studio.window.dropEvent(event)
+    until(qtbot, studio, Activity.READY)
+    assert studio.models.run.opened is not None
+    assert studio.models.run.opened.network.name == "dropped"
+
+
+def test_theme_is_switched_everywhere_and_remembered(open_studio: Open, qtbot: QtBot, settings: Settings) -> None:
+    studio = open_studio(studio_engines.playing)
+    window = studio.window
+    for scheme, tokens in ((Scheme.DARK, DARK), (Scheme.LIGHT, LIGHT)):
+        next(action for action in window.actions_.schemes.actions() if action.data() == scheme.value).trigger()
+        assert window.palette().window().color().name() == tokens.window
+        plot = window.plots_panel.score_plot._plot
+        assert plot.backgroundBrush().color().name() == tokens.surface
+        assert settings.scheme is scheme
+    window.actions_.toggle_scheme.trigger()
+    assert settings.scheme is Scheme.DARK
+
+
+@OFFSCREEN
+def test_layout_and_form_are_restored(open_studio: Open, qtbot: QtBot) -> None:
+    first = open_studio(studio_engines.playing)
+    first.window.docks["log"].hide()
+    first.window.docks["failures"].setFloating(True)
+    first.window.run_panel.form._trials.setValue(640)
+    first.window.close()
+    second = open_studio(studio_engines.playing)
+    assert second.window.docks["log"].isHidden()
+    assert second.window.docks["failures"].isFloating()
+    assert second.window.docks["failures"].titleBarWidget() is None, "a floating panel can be moved by its title"
+    assert second.window.run_panel.form.request.trials == 640
+    second.window.actions_.reset_layout.trigger()
+    assert not second.window.docks["log"].isHidden()
+    assert not second.window.docks["failures"].isFloating()
+
+
+def test_everything_that_can_be_pressed_has_a_name(open_studio: Open) -> None:
+    from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSpinBox, QTableView
+
+    window = open_studio(studio_engines.playing).window
+    nameless = [
+        widget
+        for kind in (QAbstractButton, QComboBox, QLineEdit, QSpinBox)
+        for panel in (window.run_panel, window.task_panel, window.plots_panel, window.start_page, window.library_panel)
+        for widget in panel.findChildren(kind)
+        if not isinstance(widget.parent(), QLineEdit | QSpinBox | QTableView)  # Qt's own buttons inside a field
+        and not (widget.accessibleName() or getattr(widget, "text", str)())
+    ]
+    assert not nameless
+
+
+@pytest.mark.parametrize(("action", "keys"), [("open", "Ctrl+O"), ("start", "F5"), ("stop", "Shift+F5")])
+def test_shortcuts(open_studio: Open, action: str, keys: str) -> None:
+    window = open_studio(studio_engines.playing).window
+    assert getattr(window.actions_, action).shortcut().toString() == keys
