@@ -7,7 +7,7 @@ The one way for the data (each arrow is a frozen dataclass of `domain`, `batches
                                                   +------------- cost model <- learning       <------------+
     records -> tuned library (.so, runner, report)
 
-Rooms, in the order of the pipeline; a stage knows `domain`, `batches`, `config`, `events`, `errors`, and no other stage:
+Rooms in the order of the pipeline. A stage knows `domain`, `batches`, `config`, `events` and `errors`, no other stage:
 
 ========================  =======================================================================  =================
 room                      what it does                                                             heavy imports

@@ -33,6 +33,7 @@ from tcl_core.events import (
     LibraryBuilt,
     OpenNetwork,
     PauseRun,
+    PhaseChanged,
     Progress,
     Quit,
     Refused,
@@ -68,8 +69,9 @@ class _Engine:
     def __init__(self, connection: Connection, started: float) -> None:
         self._connection, self._started = connection, started
         self._sending = threading.Lock()
-        self._queue: queue.Queue[Command] = queue.Queue()
-        self._token = CancelToken()
+        self._queue: queue.Queue[tuple[Command, CancelToken]] = queue.Queue()
+        # Of the command at work and of those that wait: a stop that overtakes its run must not be lost.
+        self._tokens: list[CancelToken] = []
         self._last: Progress | None = None
 
     def run(self) -> None:
@@ -80,30 +82,38 @@ class _Engine:
 
         import_tensor_intrinsics()
         self._send(EngineReady(seconds=time.perf_counter() - self._started, pid=os.getpid()))
-        while not isinstance(command := self._queue.get(), Quit):
-            self._guard(command)
+        while True:
+            command, token = self._queue.get()
+            if isinstance(command, Quit):
+                return
+            self._guard(command, token)
+            self._tokens.remove(token)
 
     def _read(self) -> None:
         while True:
             try:
                 command = self._connection.recv()
             except (EOFError, OSError):
-                self._token.stop()
-                self._queue.put(Quit())
-                return
+                command = Quit()
             match command:
                 case PauseRun():
-                    self._token.pause()
+                    self._tell(CancelToken.pause)
                 case ResumeRun():
-                    self._token.resume()
+                    self._tell(CancelToken.resume)
                 case StopRun():
-                    self._token.stop()
+                    self._tell(CancelToken.stop)
                 case Quit():
-                    self._token.stop()
-                    self._queue.put(command)
+                    self._tell(CancelToken.stop)
+                    self._queue.put((command, CancelToken()))
                     return
                 case _:
-                    self._queue.put(command)
+                    token = CancelToken()
+                    self._tokens.append(token)
+                    self._queue.put((command, token))
+
+    def _tell(self, order: Callable[[CancelToken], None]) -> None:
+        for token in tuple(self._tokens):
+            order(token)
 
     def _beat(self) -> None:
         """Repeat the last progress every second: a long compile must not look like a hang."""
@@ -121,12 +131,14 @@ class _Engine:
             try:
                 self._connection.send(event)
             except OSError:
-                self._token.stop()  # the owner is gone; the reader ends us
+                self._tell(CancelToken.stop)  # the owner is gone; the reader ends us
 
-    def _guard(self, command: Command) -> None:
-        self._token = CancelToken()
+    def _guard(self, command: Command, token: CancelToken) -> None:
+        stage = Stage.IMPORT
         try:
-            for event in self._carry_out(command):
+            for event in self._carry_out(command, token):
+                if isinstance(event, PhaseChanged):
+                    stage = event.stage
                 if isinstance(event, Progress):
                     self._last = event
                 self._send(event)
@@ -137,7 +149,7 @@ class _Engine:
         except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the engine lives on
             log = write_crash_log(error)
             _LOG.exception("a command crashed")
-            failure = Failure(stage=Stage.SEARCH, cause=type(error).__name__, message=str(error))
+            failure = Failure(stage=stage, cause=type(error).__name__, message=str(error))
             self._send(Crashed(failure=failure, log_path=str(log)))
         finally:
             self._last = None
@@ -154,29 +166,19 @@ class _Engine:
             library=None,
         )
 
-    def _carry_out(self, command: Command) -> Iterator[Event]:
-        handlers: dict[type, Callable[..., Iterator[Event]]] = {
-            OpenNetwork: self._open,
-            StartRun: self._tune,
-            ExportLibrary: self._export,
-        }
-        return handlers[type(command)](command)
-
-    def _open(self, command: OpenNetwork) -> Iterator[Event]:
-        from tcl_core.tuner import open_network
-
-        opened = open_network(command.path, command.target, command.threads, NetworkConfig(shapes=command.shapes))
-        yield opened.event()
-
-    def _tune(self, command: StartRun) -> Iterator[Event]:
-        from tcl_core.tuner import Tuner
-
-        yield from Tuner(command.config, self._token).events()
-
-    def _export(self, command: ExportLibrary) -> Iterator[Event]:
+    def _carry_out(self, command: Command, token: CancelToken) -> Iterator[Event]:
+        """The events of one command. TVM and the stages are imported here: in this process, and not before."""
         from tcl_core.store import Workspace
-        from tcl_core.tuner import export_network
+        from tcl_core.tuner import Tuner, export_network, open_network
 
-        with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
-            report = export_network(workspace, command.network, Path(command.out), LibraryConfig(), self._token)
-        yield LibraryBuilt(report=report)
+        match command:
+            case OpenNetwork():
+                config = NetworkConfig(shapes=command.shapes)
+                yield open_network(command.path, command.target, command.threads, config).event()
+            case StartRun():
+                yield from Tuner(command.config, token).events()
+            case ExportLibrary():
+                with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
+                    out = Path(command.out)
+                    report = export_network(workspace, command.network, out, LibraryConfig(), token)
+                yield LibraryBuilt(report=report)

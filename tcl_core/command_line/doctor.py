@@ -21,11 +21,12 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         table.add_column("found", overflow="fold")
         table.add_column("mend", overflow="fold")
         for check in checks:
-            table.add_row("[green]ok[/]" if check.ok else "[red]no[/]", check.name, check.detail, check.mend)
+            verdict = "[green]ok[/]" if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
+            table.add_row(verdict, check.name, check.detail, check.mend)
         output.result.print(table)
     output.emit(
         {
-            "ok": all(check.ok for check in checks),
+            "ok": all(check.ok for check in checks if check.required),
             "checks": [vars(check) for check in checks],
         }
     )

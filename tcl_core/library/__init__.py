@@ -1,1 +1,19 @@
+"""Records -> the tuned library: apply the best records, build, check against onnxruntime, time, export a bundle.
 
+========================  ==========================================================================================
+module                    what it does
+========================  ==========================================================================================
+``make``                  the whole stage: `make_library`, for the tuner                             (the rest)
+``build``                 tuned and stock executables                                                (tvm)
+``inputs``                random inputs a network accepts                                            (onnx)
+``contenders``            one network, run by TVM or by onnxruntime                                  (tvm, onnxruntime)
+``compare``               the numerical check, and timing side by side                               numpy
+``child``                 the same in a process of its own: generated code may crash                 processes
+``linker``                a C compiler, or how to get one                                            -
+``bundle``                ``.so``, manifest, runners, README; never half-written                     (tvm)
+``runner``                ``run.py`` of a bundle, copied as it is                                    (tvm, there)
+``cpp_example``           ``run.cpp`` and the README of a bundle                                     -
+========================  ==========================================================================================
+
+Importing this package imports none of them: they bring TVM and onnxruntime along.
+"""

@@ -1,1 +1,17 @@
+"""ONNX -> relax -> tasks: load and check a file, simplify and import it, extract its tasks, report what was noticed.
 
+========================  ==========================================================================================
+module                    what it does
+========================  ==========================================================================================
+``load``                  bytes -> a checked model with static shapes, and its `domain.Network`      (onnx)
+``shapes``                fixed dimensions, and what is still open                                   (onnx)
+``simplify``              constant folding and a few rewrites, before the import                     (onnx, onnxruntime)
+``operators``             operators nobody can import, by node; functions inlined                    (onnx, tvm)
+``importer``              the model -> a fused relax module and its tasks                            (tvm)
+``fast_math``             polynomials in place of libm calls                                         (tvm)
+``tasks``                 fused functions -> `domain.Task`                                           (tvm)
+``sample``                where the bundled network lies                                             -
+========================  ==========================================================================================
+
+Importing this package imports none of them: they bring onnx and TVM along.
+"""

@@ -27,7 +27,7 @@ class RunClock:
         self.seconds: dict[Stage, float] = {}
         self.trial_seconds: deque[float] = deque(maxlen=_RECENT_TRIALS)
         self._held = 0.0
-        self._last_trial_s = 0.0
+        self._last_trial_s: float | None = None
 
     @contextmanager
     def stage(self, stage: Stage) -> Iterator[None]:
@@ -45,7 +45,8 @@ class RunClock:
     def note_trial(self) -> None:
         """A record was made; what searching and learning took since the last one counts as well."""
         now = self.elapsed_s
-        self.trial_seconds.append(now - self._last_trial_s)
+        if self._last_trial_s is not None:  # the first one waited for the import and the workers
+            self.trial_seconds.append(now - self._last_trial_s)
         self._last_trial_s = now
 
     def hold(self, seconds: float) -> None:

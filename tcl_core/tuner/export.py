@@ -8,9 +8,10 @@ from tcl_core.config import LibraryConfig
 from tcl_core.domain import LibraryReport, Network
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
-from tcl_core.library import make_library
+from tcl_core.library.linker import find_linker
+from tcl_core.library.make import make_library
 from tcl_core.store import Workspace
-from tcl_core.tuner.opening import Opened, open_network
+from tcl_core.tuner.opening import Opened, open_network, with_stored_tasks
 
 
 def build_library(
@@ -19,16 +20,19 @@ def build_library(
     """Build the library of an opened network from the workspace's best records.
 
     Args:
-        out: the bundle's folder; None for one of the network's name in the workspace's ``exports``.
+        out: the bundle's folder. None for one of the network's name in the workspace's ``exports``, or for no export
+            where no linker is found: what was tuned is checked and timed all the same.
     """
     platform = opened.platform
+    if out is None and find_linker() is not None:
+        out = workspace.export_directory(opened.imported.network.name)
     records = workspace.best_records(platform.fingerprint, [task.key for task in opened.tasks])
     return make_library(
         loaded_model=opened.loaded.model,
         imported=opened.imported,
         platform=platform,
         records=records,
-        out=out or workspace.export_directory(opened.imported.network.name),
+        out=out,
         config=config,
         cancel=cancel,
     )
@@ -55,7 +59,7 @@ def export_network(
         raise UserError(
             "network", f"{network.path} changed since it was tuned; restore it, or tune the changed network."
         )
-    return build_library(workspace, opened, config, cancel, out)
+    return build_library(workspace, with_stored_tasks(workspace, opened), config, cancel, out)
 
 
 def _choose(networks: tuple[Network, ...], name: str | None) -> Network:

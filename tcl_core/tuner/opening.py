@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcl_core.config import NetworkConfig
@@ -12,6 +12,7 @@ from tcl_core.hardware.target import resolve_platform
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import LoadedNetwork, load_network
 from tcl_core.network.sample import sample_path
+from tcl_core.store import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,3 +43,20 @@ def open_network(path: str | None, target: str, threads: int | None, config: Net
     platform = resolve_platform(target, threads)
     loaded = load_network(sample_path() if path is None else Path(path), config)
     return Opened(loaded=loaded, imported=import_network(loaded, platform.target_json, config), platform=platform)
+
+
+def enter_workspace(workspace: Workspace, opened: Opened) -> Opened:
+    """Put network and platform into a workspace; returns the network with the tasks as the workspace holds them.
+
+    Equal tasks of two networks share a key, but not the names of their blocks, which traces refer to. The workspace
+    keeps the first module of a key, and every trace under that key is applied to it.
+    """
+    workspace.add_platform(opened.platform)
+    workspace.add_network(opened.imported.network, opened.tasks)
+    return with_stored_tasks(workspace, opened)
+
+
+def with_stored_tasks(workspace: Workspace, opened: Opened) -> Opened:
+    """The same for a workspace that is only read."""
+    tasks = workspace.tasks(opened.imported.network.digest)
+    return replace(opened, imported=replace(opened.imported, tasks=tasks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,11 +35,12 @@ from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library
-from tcl_core.tuner.opening import Opened, open_network
+from tcl_core.tuner.opening import Opened, enter_workspace, open_network
 from tcl_core.tuner.task_work import TaskWork, estimate_s
 
 _REPLAYING_SHARE = 8
 """A model that reads replayed schedules pays 8 ms a candidate, so its generations are this much smaller."""
+_NO_EXPORT = "No C compiler was found, so nothing was exported; install gcc or the ziglang package, then run export."
 
 
 class Tuner:
@@ -77,7 +78,8 @@ class Tuner:
                 "tune on a machine that has it, or choose --target cpu.",
             )
         with Workspace.open(Path(config.workspace)) as workspace:
-            run_id, resumed = self._enter(workspace, opened)
+            opened = enter_workspace(workspace, opened)
+            run_id, resumed = self._begin(workspace, opened)
             yield opened.event()
             yield self._started(run_id, opened, resumed)
             reason = "stopped"
@@ -87,6 +89,8 @@ class Tuner:
                 yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
                 library = build_library(workspace, opened, config.library, self.cancel)
                 yield LibraryBuilt(report=library)
+                if library.path is None:
+                    yield Notice(sentence=_NO_EXPORT)
             finally:
                 workspace.finish_run(
                     run_id, reason, self.trials, self.failed, self._clock.elapsed_s, self._seconds_by_stage()
@@ -99,10 +103,8 @@ class Tuner:
             return replace(search, population=search.population // _REPLAYING_SHARE, generations=2)
         return search
 
-    def _enter(self, workspace: Workspace, opened: Opened) -> tuple[int, int]:
-        """Put network and platform into the workspace, take earlier records out of it: (run id, their number)."""
-        workspace.add_platform(opened.platform)
-        workspace.add_network(opened.imported.network, opened.tasks)
+    def _begin(self, workspace: Workspace, opened: Opened) -> tuple[int, int]:
+        """Take earlier records out of the workspace and note the run: (run id, number of earlier records)."""
         context = platform_features(opened.platform)
         chosen = [task for task in opened.tasks if not self.config.include or task.key in self.config.include]
         if not chosen:
@@ -130,7 +132,7 @@ class Tuner:
             resumed_records=resumed,
         )
 
-    def _rounds_on(self, workspace: Workspace, opened: Opened) -> Iterator[Event]:
+    def _rounds_on(self, workspace: Workspace, opened: Opened) -> Generator[Event, None, str]:
         """All rounds; returns why they ended."""
         model = self._model
         checkpoint = workspace.checkpoint_path(opened.platform.fingerprint, model.name)

@@ -1,0 +1,213 @@
+"""The fused CPU route: TensorIR kernels built by TVM's own LLVM at first use, called on torch tensors without a copy.
+
+No C++ compiler is needed on the user's machine. Shape legend: B sequences, T tokens, D channels, N states, K taps.
+The kernels are serial; the batch is split over as many threads as torch uses, by a pool that sleeps between calls.
+TVM's own pool is left alone: it takes half the logical cores of an x86 machine whatever torch was told, and its
+workers spin after each kernel, on the core that torch's next matrix product needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from tcl_core.errors import UserError
+
+_LANES = (16, 8, 4)
+"""Vector lanes, the first that divides D: 16 fill one AVX-512 register. 32 are up to 1.1x faster for one processor
+model and half as fast for the next, by how LLVM spills (one thread, 256 sequences of 32 tokens: 3.2 ms for znver5 and
+7.0 ms for x86-64-v4, against 3.7 ms for both with 16)."""
+_PROCESSORS = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
+"""LLVM's processor name by torch's capability, which asks the processor itself: a virtual machine may hide vector
+instructions that the model name promises."""
+
+
+def supports(channels: int) -> bool:
+    """Whether the kernels can be built for this many channels."""
+    return channels % _LANES[-1] == 0
+
+
+class FusedKernels:
+    """Convolution and scan for one (D, N, K); thread-safe to build from one thread at a time."""
+
+    def __init__(self, channels: int, states: int, taps: int) -> None:
+        if not supports(channels):
+            raise UserError(
+                "cost model", f"The fused scan needs a multiple of 4 channels, not {channels}; choose scan 'reference'."
+            )
+        self.channels, self.states, self.taps = channels, states, taps
+        self.lanes = next(lanes for lanes in _LANES if channels % lanes == 0)
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FusedKernels:
+        """Copies of a model share its kernels and threads: they hold no state of the model."""
+        return self
+
+    def convolve(self, x_BTD: Tensor, weight_DK: Tensor, bias_D: Tensor) -> Tensor:
+        """See `scan_reference.causal_conv_silu_reference`; float32 on the CPU."""
+        result: Tensor = _Convolution.apply(self, x_BTD, weight_DK, bias_D)  # type: ignore[no-untyped-call]
+        return result
+
+    def scan(
+        self,
+        u_BTD: Tensor,
+        delta_BTD: Tensor,
+        A_DN: Tensor,
+        B_BTN: Tensor,
+        C_BTN: Tensor,
+        D_D: Tensor,
+        z_BTD: Tensor,
+    ) -> Tensor:
+        """See `scan_reference.selective_scan_reference`; float32 on the CPU."""
+        result: Tensor = _Scan.apply(self, u_BTD, delta_BTD, A_DN, B_BTN, C_BTN, D_D, z_BTD)  # type: ignore[no-untyped-call]
+        return result
+
+    @cached_property
+    def conv_forward(self) -> Callable[..., None]:
+        from tcl_core.cost_model.conv_kernels import conv_forward
+
+        return _build(conv_forward(self.channels, self.taps, self.lanes))
+
+    @cached_property
+    def conv_backward(self) -> Callable[..., None]:
+        from tcl_core.cost_model.conv_kernels import conv_backward
+
+        return _build(conv_backward(self.channels, self.taps, self.lanes))
+
+    @cached_property
+    def scan_forward(self) -> Callable[..., None]:
+        from tcl_core.cost_model.scan_forward_kernel import scan_forward
+
+        return _build(scan_forward(self.channels, self.states, self.lanes))
+
+    @cached_property
+    def scan_backward(self) -> Callable[..., None]:
+        from tcl_core.cost_model.scan_backward_kernel import scan_backward
+
+        return _build(scan_backward(self.channels, self.states, self.lanes))
+
+    def split(self, batch: int) -> list[slice]:
+        """One contiguous slice of the batch per thread."""
+        parts = min(torch.get_num_threads(), batch)
+        edges = [batch * part // parts for part in range(parts + 1)] if parts else []
+        return [slice(low, high) for low, high in pairwise(edges)]
+
+    def run(self, work: Callable[[slice], Any], slices: Sequence[slice]) -> list[Any]:
+        """Call `work` on every slice, side by side; the first on the calling thread."""
+        if len(slices) > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(len(slices) - 1, thread_name_prefix="fused-scan")
+        futures = [self._pool.submit(work, part) for part in slices[1:]] if self._pool else []
+        mine = [work(part) for part in slices[:1]]
+        return mine + [future.result() for future in futures]
+
+
+def _build(function: Any) -> Callable[..., None]:
+    import tvm
+
+    target: dict[str, Any] = {"kind": "llvm"}
+    processor = _PROCESSORS.get(torch.backends.cpu.get_cpu_capability())
+    if processor is not None:
+        target["mcpu"] = processor
+    kernel: Callable[..., None] = tvm.compile(tvm.IRModule({"main": function}), tvm.target.Target(target))["main"]
+    return kernel
+
+
+def _dense(x: Tensor) -> Tensor:
+    return x.detach().contiguous()
+
+
+def _unit_stride(x: Tensor) -> Tensor:
+    """A view is fine as long as its innermost axis is dense."""
+    x = x.detach()
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+class _Convolution(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, kernels: FusedKernels, x_BTD: Tensor, weight_DK: Tensor, bias_D: Tensor) -> Tensor:
+        x, weight, bias = _unit_stride(x_BTD), _dense(weight_DK.T), _dense(bias_D)
+        ctx.kernels = kernels
+        ctx.save_for_backward(x, weight, bias)
+        y = torch.empty(x.shape)
+        if y.numel():
+            kernel = kernels.conv_forward
+            kernels.run(lambda part: kernel(x[part], weight, bias, y[part]), kernels.split(len(x)))
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy_BTD: Tensor) -> tuple[Tensor | None, ...]:
+        kernels: FusedKernels = ctx.kernels
+        x, weight, bias = ctx.saved_tensors
+        dy, dx = _dense(dy_BTD), torch.zeros(x.shape)
+        kernel = kernels.conv_backward
+
+        def work(part: slice) -> tuple[Tensor, Tensor]:
+            dpre = torch.empty(x.shape[1], kernels.lanes)
+            dweight, dbias = torch.zeros(weight.shape), torch.zeros_like(bias)
+            kernel(x[part], weight, bias, dy[part], dpre, dx[part], dweight, dbias)
+            return dweight, dbias
+
+        sums = kernels.run(work, kernels.split(len(x)) if x.numel() else [])
+        dweight = sum((each for each, _ in sums), torch.zeros(weight.shape))
+        return None, dx, dweight.T, sum((each for _, each in sums), torch.zeros_like(bias))
+
+
+class _Scan(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kernels: FusedKernels,
+        u_BTD: Tensor,
+        delta_BTD: Tensor,
+        A_DN: Tensor,
+        B_BTN: Tensor,
+        C_BTN: Tensor,
+        D_D: Tensor,
+        z_BTD: Tensor,
+    ) -> Tensor:
+        u, delta, A, D = _dense(u_BTD), _dense(delta_BTD), _dense(A_DN.T), _dense(D_D)
+        B, C, z = _unit_stride(B_BTN), _unit_stride(C_BTN), _unit_stride(z_BTD)
+        ctx.kernels = kernels
+        ctx.save_for_backward(u, delta, A, B, C, D, z)
+        y = torch.empty(u.shape)
+        if y.numel():
+            kernel = kernels.scan_forward
+
+            def work(part: slice) -> None:
+                kernel(u[part], delta[part], A, B[part], C[part], D, z[part], y[part])
+
+            kernels.run(work, kernels.split(len(u)))
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy_BTD: Tensor) -> tuple[Tensor | None, ...]:
+        kernels: FusedKernels = ctx.kernels
+        u, delta, A, B, C, D, z = ctx.saved_tensors
+        tokens, row = u.shape[1], kernels.states * kernels.lanes
+        dy = _dense(dy_BTD)
+        du, ddelta, dz = torch.zeros(u.shape), torch.zeros(u.shape), torch.zeros(u.shape)
+        dB, dC = torch.zeros(B.shape), torch.zeros(C.shape)
+        kernel = kernels.scan_backward
+
+        def work(part: slice) -> tuple[Tensor, Tensor]:
+            states, scratch = torch.empty(tokens + 1, row), torch.empty(3, tokens, row)
+            dA, dD = torch.zeros_like(A), torch.zeros_like(D)
+            kernel(
+                u[part], delta[part], A, B[part], C[part], D, z[part], dy[part], states, *scratch,
+                du[part], ddelta[part], dA, dB[part], dC[part], dD, dz[part],
+            )  # fmt: skip
+            return dA, dD
+
+        sums = kernels.run(work, kernels.split(len(u)) if u.numel() else [])
+        dA = sum((each for each, _ in sums), torch.zeros_like(A))
+        dD = sum((each for _, each in sums), torch.zeros_like(D))
+        return None, du, ddelta, dA.T, dB, dC, dD, dz

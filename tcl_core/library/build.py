@@ -1,0 +1,169 @@
+"""Best records applied to a fused module, and the whole network built; and the same network as stock TVM builds it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, s_tir
+from tvm.relax.frontend.onnx import from_onnx
+from tvm.s_tir import meta_schedule
+from tvm.s_tir.schedule import Trace
+from tvm.target import Target
+from tvm.tirx import PrimFunc
+
+from tcl_core.domain import Record, Task
+from tcl_core.errors import UserError
+from tcl_core.tvm_import import import_tensor_intrinsics
+
+_SCHEDULED = "tirx.is_scheduled"
+"""Attribute that `MetaScheduleApplyDatabase` gives to the functions it replaced."""
+
+_REPLAY_ERRORS = (RuntimeError, ValueError, TypeError, KeyError, IndexError)
+"""What a trace that does not fit its module raises, primitive by primitive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltLibrary:
+    """A compiled network; belongs to the process that made it.
+
+    Attributes:
+        executable: `tvm.runtime.Executable`; its function "main" takes the network's inputs in order.
+        tuned: keys of the tasks whose record was applied.
+        fallback: tasks without one: no record, or a record whose trace no longer applies.
+    """
+
+    executable: Any
+    target_json: str
+    tuned: tuple[str, ...]
+    fallback: tuple[Task, ...]
+
+
+def build_tuned(module: Any, target_json: str, records: Mapping[str, Record], tasks: Sequence[Task]) -> BuiltLibrary:
+    """Build a fused module with the given record of each task.
+
+    Args:
+        module: fused relax `IRModule`, whose functions `tasks` were extracted from.
+        records: by task key; failures and records without a trace count as none.
+
+    Raises:
+        UserError: TVM cannot compile the network for this target.
+    """
+    target = Target(json.loads(target_json))
+    database = meta_schedule.database.MemoryDatabase()
+    for task in tasks:
+        record = records.get(task.key)
+        if record is not None:
+            _commit(database, task, record, target)
+    with target, database, tvm.transform.PassContext(opt_level=3):
+        scheduled = relax.transform.MetaScheduleApplyDatabase()(module)
+    applied = _applied_keys(module, scheduled)
+    return BuiltLibrary(
+        executable=_compile(_schedule_rest(scheduled, target), target),
+        target_json=target_json,
+        tuned=tuple(task.key for task in tasks if task.key in applied),
+        fallback=tuple(task for task in tasks if task.key not in applied),
+    )
+
+
+def build_untuned(models: Sequence[Any], target_json: str) -> Any:
+    """Stock TVM's executable: its frontend, its zero pipeline, no records.
+
+    Args:
+        models: `onnx.ModelProto`s of the same network to try in turn, the one as it was opened first.
+
+    Raises:
+        UserError: none can be imported and compiled.
+    """
+    target = Target(json.loads(target_json))
+    for model in models[:-1]:
+        # What the frontend cannot import is tried in simplified form next: there is no stock TVM for it.
+        with contextlib.suppress(Exception):
+            return _build_stock(model, target)
+    try:
+        return _build_stock(models[-1], target)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError("library", f"Stock TVM cannot import the network ({error}); untuned is left out.") from error
+
+
+def _build_stock(model: Any, target: Any) -> Any:
+    with _quiet(), target, tvm.transform.PassContext(opt_level=3):
+        module = relax.get_pipeline("zero")(from_onnx(model))
+    return _compile(_schedule_rest(module, target), target)
+
+
+def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
+    """Put a record into the database, unless its trace does not apply (any more)."""
+    if record.failure is not None or not record.trace_json or not record.latencies_s:
+        return
+    if "Tensorize" in record.trace_json:
+        import_tensor_intrinsics()
+    module = tvm.ir.load_json(task.module_json)
+    schedule = s_tir.Schedule(module, seed=1, debug_mask="none", error_render_level="none")
+    try:
+        Trace.apply_json_to_schedule(json.loads(record.trace_json), schedule)
+    except _REPLAY_ERRORS:
+        return
+    workload = database.commit_workload(module)
+    arguments = meta_schedule.arg_info.ArgInfo.from_entry_func(module, remove_preproc=False)
+    database.commit_tuning_record(
+        meta_schedule.database.TuningRecord(
+            schedule.trace, workload, [float(latency) for latency in record.latencies_s], target, arguments
+        )
+    )
+
+
+def _applied_keys(before: Any, after: Any) -> set[str]:
+    """Keys of the tasks whose function was replaced: a record that silently does not apply is not among them."""
+    normalize = tvm_ffi.get_global_func("tvm.s_tir.meta_schedule.normalize_mod")
+    keys = set()
+    for variable, function in before.functions_items():
+        if not isinstance(function, PrimFunc):
+            continue
+        new = after[variable.name_hint]
+        if new.attrs and _SCHEDULED in new.attrs:
+            keys.add(f"{tvm_ffi.structural_hash(normalize(function)) & 0xFFFF_FFFF_FFFF_FFFF:016x}")
+    return keys
+
+
+def _schedule_rest(module: Any, target: Any) -> Any:
+    """A GPU cannot run unscheduled functions: give them dlight's default schedules. A CPU runs them as they are."""
+    if str(target.kind.name) != "cuda":
+        return module
+    from tvm.s_tir import dlight
+
+    rules = dlight.gpu
+    with target:
+        return dlight.ApplyDefaultSchedule(
+            rules.Matmul(), rules.GEMV(), rules.Reduction(), rules.GeneralReduction(), rules.Fallback()
+        )(module)
+
+
+def _compile(module: Any, target: Any) -> Any:
+    try:
+        with tvm.transform.PassContext(opt_level=3):
+            return tvm.compile(module, target)
+    except Exception as error:
+        # Code generation fails as any of TVM's exceptions, and for cuda as the compiler's own.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = (lines[-1] if lines else type(error).__name__)[:200].rstrip(".")
+        raise UserError(
+            "library", f"TVM cannot compile the network for {target} ({reason}); choose another target."
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The frontend prints failing nodes and warns of every renamed input."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

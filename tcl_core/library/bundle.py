@@ -1,0 +1,186 @@
+"""The bundle: a folder with the library, its manifest, two runners and a README. Whole, or not there at all."""
+
+from __future__ import annotations
+
+import errno
+import importlib.metadata
+import json
+import math
+import os
+import platform as host
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import tcl_core
+from tcl_core.domain import LibraryReport, Network, Platform, Record, Task, TensorSpec
+from tcl_core.errors import UserError
+from tcl_core.library.cpp_example import cpp_source, readme
+
+FORMAT = "tcl-studio bundle"
+VERSION = 1
+
+_PACKAGES = ("apache-tvm", "apache-tvm-ffi", "onnx", "onnxruntime", "numpy")
+
+
+def file_stem(name: str) -> str:
+    """A network's name as a file name."""
+    return re.sub(r"[^\w.-]+", "_", name).strip("._") or "network"
+
+
+def make_manifest(
+    *,
+    network: Network,
+    platform: Platform,
+    tasks: tuple[Task, ...],
+    records: Mapping[str, Record],
+    report: LibraryReport,
+    bounds: Mapping[str, int],
+) -> dict[str, Any]:
+    """The manifest of a bundle: what the library is, for what, from what, and how it was checked.
+
+    Args:
+        bounds: exclusive upper bounds of the integer inputs that index a table.
+    """
+    fallback = set(report.fallback_tasks)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "library": f"{file_stem(network.name)}.so",
+        "function": "main",
+        "device": "cuda" if platform.kind == "cuda" else "cpu",
+        "network": {"name": network.name, "digest": network.digest},
+        "inputs": [_tensor(spec) | {"below": bounds.get(spec.name, 2)} for spec in network.inputs],
+        "outputs": [_tensor(spec) for spec in network.outputs],
+        "target": platform.target_json,
+        "platform": {
+            "name": platform.name,
+            "fingerprint": platform.fingerprint,
+            "kind": platform.kind,
+            "threads": platform.threads,
+        },
+        "tasks": [_task(task, records.get(task.key), task.name not in fallback) for task in tasks],
+        "check": {
+            "reference": "onnxruntime",
+            "rtol": report.rtol,
+            "atol": report.atol,
+            "max_abs_error": _finite(report.max_abs_error),
+            "matches": report.matches,
+        },
+        "latency_ms": {
+            name: None if timing is None else timing.median_ms
+            for name, timing in (
+                ("untuned", report.untuned),
+                ("tuned", report.tuned),
+                ("onnxruntime", report.onnxruntime),
+            )
+        },
+        "versions": {"tcl-studio": tcl_core.__version__, "python": host.python_version()}
+        | {name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path:
+    """Write a bundle: into a folder beside `out` first, which then takes its name.
+
+    Args:
+        library: the linked shared library.
+        out: the bundle's folder; one that is empty or holds a bundle is replaced.
+
+    Raises:
+        UserError: `out` holds something else, cannot be written, or the disk is full.
+    """
+    require_replaceable(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        try:
+            _write(partial, library, manifest)
+            _take_place(partial, out)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise _refusal(out, error) from error
+    return out
+
+
+def require_replaceable(out: Path) -> None:
+    """Raises: UserError when `out` exists and is neither an empty folder nor a bundle."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise UserError("library", f"'{out}' is a file; name a folder for the bundle.")
+    if any(out.iterdir()) and not is_bundle(out):
+        raise UserError("library", f"'{out}' holds other files; name a new or empty folder for the bundle.")
+
+
+def is_bundle(folder: Path) -> bool:
+    """Whether a folder holds a bundle, of whatever version."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == FORMAT
+
+
+def _write(folder: Path, library: Path, manifest: Mapping[str, Any]) -> None:
+    shutil.copyfile(library, folder / manifest["library"])
+    runner = resources.files("tcl_core.library").joinpath("runner.py").read_text(encoding="utf-8")
+    texts = {
+        "manifest.json": json.dumps(manifest, indent=2, allow_nan=False) + "\n",
+        "run.py": runner,
+        "run.cpp": cpp_source(manifest),
+        "README.md": readme(manifest),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    folder.chmod(0o755)  # mkdtemp makes it private
+    for file in folder.iterdir():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+
+
+def _take_place(partial: Path, out: Path) -> None:
+    """Rename, with what stood there moved aside until the new bundle stands."""
+    if not out.exists():
+        partial.rename(out)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-old-", dir=out.parent)) / out.name
+    out.rename(aside)
+    try:
+        partial.rename(out)
+    except OSError:
+        aside.rename(out)
+        raise
+    finally:
+        shutil.rmtree(aside.parent, ignore_errors=True)
+
+
+def _refusal(out: Path, error: OSError) -> UserError:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return UserError("library", f"The disk is full, so the bundle '{out}' was not written; free some space.")
+    reason = error.strerror or str(error)
+    return UserError("library", f"The bundle '{out}' cannot be written ({reason}); choose another folder.")
+
+
+def _tensor(spec: TensorSpec) -> dict[str, Any]:
+    return {"name": spec.name, "dtype": spec.dtype, "shape": list(spec.shape)}
+
+
+def _task(task: Task, record: Record | None, tuned: bool) -> dict[str, Any]:
+    latency_s = record.latency_s if record is not None and tuned else None
+    return {
+        "name": task.name,
+        "key": task.key,
+        "weight": task.weight,
+        "tuned": tuned,
+        "latency_ms": None if latency_s is None else latency_s * 1e3,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,194 @@
+"""Check and time in a process of its own: what runs is generated code, and its crash must be data, not ours.
+
+A fresh process also starts with the number of threads it is to be measured with: TVM and OpenMP read it once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tcl_core.config import LibraryConfig
+from tcl_core.domain import Failure, Stage, Timing
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+from tcl_core.library.compare import Check, check_outputs, time_side_by_side
+from tcl_core.library.contenders import Contender, onnxruntime_contender, tvm_contender
+
+_POLL_S = 0.1
+_EXIT_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest:
+    """What to compare. Paths, because the parts may be large.
+
+    Attributes:
+        inputs: an ``.npz`` file with one array per input name.
+        names: input names in the order of the function's parameters.
+        tuned, untuned: exported libraries; None to leave one out.
+        kind: "llvm" or "cuda".
+    """
+
+    model: str
+    inputs: str
+    names: tuple[str, ...]
+    tuned: str | None
+    untuned: str | None
+    kind: str
+    threads: int
+    config: LibraryConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareResult:
+    """What came of it, as far as it got.
+
+    Attributes:
+        check: None when the tuned library or onnxruntime did not run.
+        timings: pairs of contender ("untuned", "tuned", "onnxruntime") and timing, of those that ran.
+        failures: why something is missing.
+    """
+
+    check: Check | None = None
+    timings: tuple[tuple[str, Timing], ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    def timing(self, name: str) -> Timing | None:
+        """Timing of one contender; None when it did not run."""
+        return dict(self.timings).get(name)
+
+
+def compare_in_child(
+    request: CompareRequest, cancel: CancelToken | None = None, timeout_s: float = 600.0
+) -> CompareResult:
+    """Compare in a spawned process. A crash or a hang is a failure in the result.
+
+    Raises:
+        Interrupted: `cancel` was stopped; the process is gone.
+    """
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_child_main, args=(request, sender), name="tcl-compare")
+    process.start()
+    sender.close()
+    result = CompareResult()
+    try:
+        for update in _updates(receiver, cancel, time.monotonic() + timeout_s):
+            result = update
+        process.join(_EXIT_S)
+    except TimeoutError:
+        return _with_failure(result, "timeout", f"no result in {timeout_s:.0f} s")
+    finally:
+        receiver.close()
+        if process.is_alive():
+            process.kill()
+        process.join()
+    if process.exitcode:
+        return _with_failure(result, _exit_cause(process.exitcode), f"the comparison ended with {process.exitcode}")
+    return result
+
+
+def _updates(receiver: Connection, cancel: CancelToken | None, deadline: float) -> Iterator[CompareResult]:
+    """Results as they come, until the process closes its end."""
+    while True:
+        if cancel is not None and cancel.stopped:
+            raise Interrupted
+        if receiver.poll(_POLL_S):
+            try:
+                yield receiver.recv()
+            except EOFError:
+                return
+        elif time.monotonic() > deadline:
+            raise TimeoutError
+
+
+def compare(
+    request: CompareRequest, report: Callable[[CompareResult], None], libraries: Mapping[str, Any] | None = None
+) -> None:
+    """Check, then time; `report` is called with a `CompareResult` after each step.
+
+    Args:
+        libraries: executables by contender in place of the request's paths, to compare without a linker.
+    """
+    with np.load(request.inputs) as archive:
+        inputs = {name: archive[name] for name in request.names}
+    result = CompareResult()
+    contenders: dict[str, Contender] = {}
+    outputs: dict[str, list[Any]] = {}
+    sources = libraries or {"tuned": request.tuned, "untuned": request.untuned}
+    for name in ("onnxruntime", "tuned", "untuned"):
+        source = request.model if name == "onnxruntime" else sources.get(name)
+        if source is None:
+            continue
+        try:
+            if name == "onnxruntime":
+                contender = onnxruntime_contender(source, request.threads, inputs)
+            else:
+                contender = tvm_contender(source, request.kind, request.names, inputs)
+            outputs[name] = contender()
+        except Exception as error:  # noqa: BLE001  # whatever a contender's runtime raises: it is left out, with the reason
+            result = _with_failure(result, f"{name} did not run", str(error))
+            continue
+        contenders[name] = contender
+        if name == "tuned" and "onnxruntime" in outputs:
+            config = request.config
+            check = check_outputs(outputs[name], outputs["onnxruntime"], config.rtol, config.atol)
+            result = replace(result, check=check)
+        report(result)
+    report(replace(result, timings=tuple(time_side_by_side(contenders, request.config).items())))
+
+
+def _child_main(request: CompareRequest, sender: Connection) -> None:
+    _follow_parent()
+    # Read once, when the runtimes start their threads. A waiting OpenMP thread that spins costs up to 80x under load.
+    for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[name] = str(request.threads)
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops this process, in its own order
+    compare(request, sender.send)
+    sender.close()
+
+
+def _follow_parent() -> None:
+    """End with the parent, even when it is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="follow-parent", daemon=True).start()
+
+
+def _with_failure(result: CompareResult, cause: str, message: str) -> CompareResult:
+    failure = Failure(stage=Stage.LIBRARY, cause=cause, message=message)
+    return replace(result, failures=(*result.failures, failure))
+
+
+def _exit_cause(code: int) -> str:
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"crash ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"crash (signal {-code})"
+
+
+def save_inputs(path: Path, inputs: Mapping[str, Any]) -> str:
+    """Write inputs as `CompareRequest.inputs` wants them."""
+    np.savez(path, **dict(inputs))
+    return str(path)

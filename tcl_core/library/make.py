@@ -1,0 +1,165 @@
+"""The whole stage: best records in, the tuned library out, checked, timed, and exported."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import onnx
+
+from tcl_core.config import LibraryConfig
+from tcl_core.domain import LibraryReport, Network, Platform, Record, Task
+from tcl_core.errors import UserError
+from tcl_core.events import CancelToken
+from tcl_core.library.build import BuiltLibrary, build_tuned, build_untuned
+from tcl_core.library.bundle import export_bundle, file_stem, make_manifest, require_replaceable
+from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
+from tcl_core.library.inputs import index_bounds, make_inputs
+from tcl_core.library.linker import Linker, find_linker, require_linker
+
+_LOG = logging.getLogger(__name__)
+
+
+class TunableNetwork(Protocol):
+    """What the library needs of an imported network.
+
+    Attributes:
+        module: fused relax `IRModule`.
+        simplified: `onnx.ModelProto` that `module` was made from.
+    """
+
+    @property
+    def network(self) -> Network: ...
+    @property
+    def module(self) -> Any: ...
+    @property
+    def simplified(self) -> Any: ...
+    @property
+    def tasks(self) -> tuple[Task, ...]: ...
+
+
+def make_library(
+    *,
+    loaded_model: Any,
+    imported: TunableNetwork,
+    platform: Platform,
+    records: Mapping[str, Record],
+    out: Path | None,
+    config: LibraryConfig,
+    cancel: CancelToken | None = None,
+) -> LibraryReport:
+    """Build the tuned network, check it against onnxruntime, time it beside untuned TVM and onnxruntime, export it.
+
+    Args:
+        loaded_model: `onnx.ModelProto` as it was opened: what onnxruntime and stock TVM run.
+        records: the best record of each task, by task key.
+        out: the bundle's folder; None to build, check and time only (that works without a C compiler).
+
+    Raises:
+        UserError: no C compiler for an export, `out` taken by something else, the disk full, or no code for the target.
+        Interrupted: `cancel` was stopped; nothing is left behind.
+    """
+    if out is not None:
+        require_replaceable(out)
+    linker = require_linker() if out is not None else find_linker()
+    _checkpoint(cancel)
+    built = build_tuned(imported.module, platform.target_json, records, imported.tasks)
+    _checkpoint(cancel)
+    with tempfile.TemporaryDirectory(prefix="tcl-library-") as name:
+        folder = Path(name)
+        libraries = {"tuned": built.executable}
+        if platform.runnable:
+            libraries |= _build_untuned(loaded_model, imported, platform)
+        paths = _link_all(libraries, linker, folder) if linker else {}
+        _checkpoint(cancel)
+        result = CompareResult()
+        if platform.runnable:
+            request = _request(loaded_model, imported.network, platform, paths, folder, config)
+            result = compare_in_child(request, cancel) if linker else _compare_here(request, libraries)
+        report = _report(result, built, config)
+        if out is None:
+            return report
+        manifest = make_manifest(
+            network=imported.network,
+            platform=platform,
+            tasks=imported.tasks,
+            records=records,
+            report=report,
+            bounds=index_bounds(loaded_model),
+        )
+        return replace(report, path=str(export_bundle(paths["tuned"], manifest, out)))
+
+
+def _build_untuned(model: Any, imported: TunableNetwork, platform: Platform) -> dict[str, Any]:
+    """The comparison can do without stock TVM where that cannot build the network at all."""
+    try:
+        return {"untuned": build_untuned([model, imported.simplified], platform.target_json)}
+    except UserError as error:
+        _LOG.warning("%s", error)
+        return {}
+
+
+def _link_all(libraries: Mapping[str, Any], linker: Linker, folder: Path) -> dict[str, Path]:
+    paths = {}
+    for name, executable in libraries.items():
+        paths[name] = folder / f"{name}.so"
+        try:
+            executable.export_library(str(paths[name]), fcompile=linker)
+        except OSError as error:
+            raise UserError(
+                "library", f"The library cannot be linked in '{folder}' ({error.strerror}); free some space there."
+            ) from error
+    return paths
+
+
+def _request(
+    model: Any, network: Network, platform: Platform, paths: Mapping[str, Path], folder: Path, config: LibraryConfig
+) -> CompareRequest:
+    path = folder / f"{file_stem(network.name)}.onnx"
+    onnx.save(model, str(path))
+    inputs = make_inputs(model, network.inputs, config.seed)
+    return CompareRequest(
+        model=str(path),
+        inputs=save_inputs(folder / "inputs.npz", inputs),
+        names=tuple(spec.name for spec in network.inputs),
+        tuned=str(paths["tuned"]) if "tuned" in paths else None,
+        untuned=str(paths["untuned"]) if "untuned" in paths else None,
+        kind=platform.kind,
+        threads=platform.threads,
+        config=config,
+    )
+
+
+def _compare_here(request: CompareRequest, libraries: Mapping[str, Any]) -> CompareResult:
+    """Without a linker nothing can be handed to another process: this one runs it, with the threads it has."""
+    results = [CompareResult()]
+    compare(request, results.append, libraries)
+    return results[-1]
+
+
+def _report(result: CompareResult, built: BuiltLibrary, config: LibraryConfig) -> LibraryReport:
+    crashed = any("tuned" in failure.cause or "crash" in failure.cause for failure in result.failures)
+    for failure in result.failures:
+        _LOG.warning("%s: %s", failure.cause, failure.message)
+    check = result.check
+    return LibraryReport(
+        path=None,
+        untuned=result.timing("untuned"),
+        tuned=result.timing("tuned"),
+        onnxruntime=result.timing("onnxruntime"),
+        max_abs_error=check.max_abs_error if check else None,
+        rtol=config.rtol,
+        atol=config.atol,
+        matches=check.matches if check else (False if crashed else None),
+        tuned_tasks=len(built.tuned),
+        fallback_tasks=tuple(task.name for task in built.fallback),
+    )
+
+
+def _checkpoint(cancel: CancelToken | None) -> None:
+    if cancel is not None:
+        cancel.checkpoint()

@@ -1,0 +1,91 @@
+"""Load a tuned library and run it. Needs apache-tvm and numpy, nothing else.
+
+python run.py                           random inputs
+python run.py --input image=image.npy   your own, by name; repeat for each input
+python run.py --save outputs.npz        keep the outputs
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+
+
+def make_input(spec: dict[str, Any], generator: np.random.Generator) -> Any:
+    """Random contents for one input of the manifest: floats, booleans, or indices below its `below`."""
+    if spec["dtype"] == "bool":
+        return generator.random(spec["shape"]) < 0.5
+    if spec["dtype"].startswith(("int", "uint")):
+        return generator.integers(0, spec["below"], spec["shape"]).astype(spec["dtype"])
+    return generator.standard_normal(spec["shape"]).astype(spec["dtype"])
+
+
+def read_inputs(specs: list[dict[str, Any]], given: list[str]) -> list[Any]:
+    """Arrays for all inputs in order: the given files, random contents for the rest."""
+    generator = np.random.default_rng(0)
+    files = dict(item.split("=", 1) for item in given)
+    unknown = sorted(set(files) - {spec["name"] for spec in specs})
+    if unknown:
+        sys.exit(f"There is no input {', '.join(unknown)}; the inputs are {', '.join(s['name'] for s in specs)}.")
+    arrays = []
+    for spec in specs:
+        if spec["name"] not in files:
+            arrays.append(make_input(spec, generator))
+            continue
+        array = np.load(files[spec["name"]], allow_pickle=False)
+        if list(array.shape) != spec["shape"]:
+            sys.exit(f"Input {spec['name']} has shape {list(array.shape)}, but {spec['shape']} is wanted.")
+        arrays.append(np.ascontiguousarray(array, dtype=spec["dtype"]))
+    return arrays
+
+
+def flatten(result: Any) -> list[Any]:
+    """A tensor or a tuple of tensors as a list of arrays."""
+    if hasattr(result, "numpy"):
+        return [result.numpy()]
+    return [array for part in result for array in flatten(part)]
+
+
+def main() -> None:
+    """Run once to warm up, then `--repeat` times, and say what came out and how long it took."""
+    parser = argparse.ArgumentParser(description="Run the tuned library beside this file.")
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy")
+    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--save", metavar="FILE.npz")
+    options = parser.parse_args()
+    manifest = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
+    arrays = read_inputs(manifest["inputs"], options.input)
+
+    import tvm
+    from tvm import relax
+
+    device = tvm.cuda() if manifest["device"] == "cuda" else tvm.cpu()
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(HERE / manifest["library"])), device)
+    arguments = [tvm.runtime.tensor(array, device=device) for array in arrays]
+    run = machine[manifest["function"]]
+    outputs = flatten(run(*arguments))
+    seconds = []
+    for _ in range(options.repeat):
+        started = time.perf_counter()
+        run(*arguments)
+        device.sync()
+        seconds.append(time.perf_counter() - started)
+    for spec, array in zip(manifest["outputs"], outputs, strict=True):
+        sys.stdout.write(f"{spec['name']}: {array.dtype} {list(array.shape)}\n")
+    if seconds:
+        sys.stdout.write(f"latency: {float(np.median(seconds)) * 1e3:.3f} ms (median of {len(seconds)})\n")
+    if options.save:
+        names = [spec["name"] for spec in manifest["outputs"]]
+        np.savez(options.save, **dict(zip(names, outputs, strict=True)))
+
+
+if __name__ == "__main__":
+    main()

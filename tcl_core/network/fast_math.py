@@ -1,0 +1,112 @@
+"""Polynomials in place of libm calls, as a relax pass to run before legalisation.
+
+LLVM cannot vectorise `exp`, `erf` or `tanh`: the generated kernels call libm once per element. TVM's own
+`FastMathTransform` replaces the operators of these names and softmax; activations that are made of them (GELU, SiLU,
+sigmoid, log-softmax) only fall apart at legalisation, after it has looked. This pass takes them apart first.
+
+Only float32 is touched: topi's polynomials are written for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tvm import relax, topi
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+_TANH_GELU = (math.sqrt(2.0 / math.pi), 0.044715)
+"""``0.5 x (1 + tanh(a (x + b x^3)))`` (Hendrycks and Gimpel, arXiv 1606.08415)."""
+
+
+def fast_math(module: Any) -> Any:
+    """The relax module with polynomials; to be run before `LegalizeOps`, which would expand the operators to libm."""
+    rewriter = _FastMath(module)
+    for variable, function in module.functions_items():
+        if isinstance(function, relax.Function):
+            rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
+    return rewriter.builder_.get()
+
+
+@mutator
+class _FastMath(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    """Replaces the calls that `_REWRITES` knows; new bindings go into the dataflow block the call stands in."""
+
+    def visit_call_(self, op: Any) -> Any:
+        call = super().visit_call_(op)
+        rewrite = _REWRITES.get(getattr(call.op, "name", ""))
+        if rewrite is None or str(call.args[0].ty.dtype) != "float32":
+            return call
+        return rewrite(self.builder_, call)
+
+
+def _polynomial(builder: Any, compute: Callable[..., Any], value: Any) -> Any:
+    return builder.call_te(compute, builder.normalize(value))
+
+
+def _exp(builder: Any, call: Any) -> Any:
+    return _polynomial(builder, topi.fast_exp, call.args[0])
+
+
+def _erf(builder: Any, call: Any) -> Any:
+    return _polynomial(builder, topi.fast_erf, call.args[0])
+
+
+def _tanh(builder: Any, call: Any) -> Any:
+    return _polynomial(builder, topi.fast_tanh, call.args[0])
+
+
+def _softmax(builder: Any, call: Any) -> Any:
+    return builder.call_te(topi.nn.fast_softmax, call.args[0], call.attrs.axis)
+
+
+def _sigmoid(builder: Any, call: Any) -> Any:
+    exponential = _polynomial(builder, topi.fast_exp, relax.op.negative(call.args[0]))
+    return relax.op.divide(_constant(1.0), relax.op.add(_constant(1.0), exponential))
+
+
+def _silu(builder: Any, call: Any) -> Any:
+    return relax.op.multiply(call.args[0], _sigmoid(builder, call))
+
+
+def _gelu(builder: Any, call: Any) -> Any:
+    scaled = relax.op.multiply(call.args[0], _constant(math.sqrt(0.5)))
+    return _gated(call.args[0], _polynomial(builder, topi.fast_erf, scaled))
+
+
+def _gelu_tanh(builder: Any, call: Any) -> Any:
+    value = call.args[0]
+    scale, cubic = _TANH_GELU
+    cube = relax.op.multiply(relax.op.multiply(value, value), relax.op.multiply(value, _constant(cubic)))
+    inner = relax.op.multiply(relax.op.add(value, cube), _constant(scale))
+    return _gated(value, _polynomial(builder, topi.fast_tanh, inner))
+
+
+def _gated(value: Any, gate: Any) -> Any:
+    """``0.5 value (1 + gate)``."""
+    return relax.op.multiply(relax.op.multiply(value, _constant(0.5)), relax.op.add(gate, _constant(1.0)))
+
+
+def _log_softmax(builder: Any, call: Any) -> Any:
+    axis = [int(call.attrs.axis)]
+    shifted = builder.emit(relax.op.subtract(call.args[0], relax.op.max(call.args[0], axis, keepdims=True)))
+    total = relax.op.sum(_polynomial(builder, topi.fast_exp, shifted), axis, keepdims=True)
+    return relax.op.subtract(shifted, relax.op.log(total))
+
+
+def _constant(value: float) -> Any:
+    return relax.const(value, "float32")
+
+
+_REWRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "relax.exp": _exp,
+    "relax.erf": _erf,
+    "relax.tanh": _tanh,
+    "relax.sigmoid": _sigmoid,
+    "relax.nn.softmax": _softmax,
+    "relax.nn.log_softmax": _log_softmax,
+    "relax.nn.silu": _silu,
+    "relax.nn.gelu": _gelu,
+    "relax.nn.gelu_tanh": _gelu_tanh,
+}

@@ -1,0 +1,166 @@
+"""A loaded network -> a fused relax module and its tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
+from tvm.target import Target
+
+from tcl_core.config import NetworkConfig
+from tcl_core.domain import ImportIssue, ImportReport, Network, Task
+from tcl_core.errors import UserError
+from tcl_core.network import operators
+from tcl_core.network.fast_math import fast_math
+from tcl_core.network.load import LoadedNetwork
+from tcl_core.network.simplify import simplify
+from tcl_core.network.tasks import extract_tasks
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedNetwork:
+    """A network as TVM has it. Belongs to the process that made it.
+
+    Attributes:
+        module: fused relax `IRModule`, weights inside as constants.
+        simplified: the `onnx.ModelProto` that `module` was made from.
+    """
+
+    network: Network
+    module: Any
+    simplified: Any
+    tasks: tuple[Task, ...]
+    report: ImportReport
+
+
+def import_network(loaded: LoadedNetwork, target_json: str, config: NetworkConfig) -> ImportedNetwork:
+    """Simplify, import and fuse a network, and extract its tasks.
+
+    Raises:
+        UserError: an operator that cannot be imported or compiled; all unsupported nodes are named.
+    """
+    started = time.perf_counter()
+    counts = operators.count_operators(loaded.model)
+    candidates, issues = _candidates(loaded.model)
+    module, simplified, problems = _first_that_imports(candidates)
+    issues += problems
+    target = Target(json.loads(target_json))
+    fused = _fuse(module, target, config)
+    tasks, dynamic = extract_tasks(fused, target)
+    if not tasks:
+        raise UserError(
+            "network", f"'{loaded.network.path}' holds nothing to tune; open a network that computes something."
+        )
+    report = ImportReport(operators=counts, issues=issues + dynamic, seconds=time.perf_counter() - started)
+    return ImportedNetwork(network=loaded.network, module=fused, simplified=simplified, tasks=tasks, report=report)
+
+
+def _candidates(model: Any) -> tuple[list[Any], tuple[ImportIssue, ...]]:
+    """Models to try in turn: simplified, then as it is.
+
+    Raises:
+        UserError: neither form is free of unsupported operators.
+    """
+    inlined = operators.inline_functions(model)
+    simplified = simplify(inlined)
+    if simplified.model is None:
+        issue = ImportIssue(
+            node="",
+            operator="",
+            problem=f"onnxruntime could not simplify the network ({simplified.problem})",
+            mend="it was imported as it is and may run slower",
+        )
+        _require_supported(inlined)
+        return [inlined], (issue,)
+    _require_supported(simplified.model)
+    if simplified.empty:
+        raise UserError(
+            "network",
+            f"Node '{simplified.empty[0]}' computes a tensor with a zero-size dimension; "
+            "give the inputs sizes that leave something to compute (--shape).",
+        )
+    return [simplified.model, inlined], ()
+
+
+def _require_supported(model: Any) -> None:
+    issues = operators.unsupported_issues(model)
+    if not issues:
+        return
+    named = ", ".join(f"'{issue.node}' ({issue.operator})" for issue in issues[:8])
+    more = f" and {len(issues) - 8} more" if len(issues) > 8 else ""
+    subject = "Node" if len(issues) == 1 else "Nodes"
+    raise UserError(
+        "network",
+        f"{subject} {named}{more} cannot be imported by TVM; export the network without such operators.",
+    )
+
+
+class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
+    """TVM's frontend, remembering the node it is at: its exceptions name neither node nor operator."""
+
+    at_node = ""
+    at_operator = ""
+
+    def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
+        self.at_node = str(attrs.get("tvm_custom", {}).get("name", ""))
+        self.at_operator = op_name
+        return super()._convert_operator(op_name, inputs, attrs, opset)
+
+
+def _first_that_imports(candidates: list[Any]) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
+    issues: list[ImportIssue] = []
+    for model in candidates:
+        module, issue = _import(model)
+        if issue is None:
+            return module, model, tuple(issues)
+        issues.append(issue)
+    first = issues[0]
+    raise UserError(
+        "network",
+        f"Node '{first.node}' ({first.operator}) cannot be imported by TVM: {first.problem}; {first.mend}.",
+    )
+
+
+def _import(model: Any) -> tuple[Any, ImportIssue | None]:
+    opset = next(entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"})
+    importer = _NamingImporter({}, "float32")
+    # The frontend prints the inputs of a failing node and warns of every renamed input.
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return importer.from_onnx(model.graph, opset), None
+        except Exception as error:  # noqa: BLE001  # whatever a converter trips over: assertions, KeyError, TVM's own
+            return None, ImportIssue(
+                node=importer.at_node,
+                operator=importer.at_operator,
+                problem=_one_line(error),
+                mend="export the network without this form of the operator",
+            )
+
+
+def _fuse(module: Any, target: Any, config: NetworkConfig) -> Any:
+    try:
+        if config.fast_math:
+            module = fast_math(module)
+        with target, tvm.transform.PassContext(opt_level=3):
+            return relax.get_pipeline("zero")(module)
+    except Exception as error:
+        # TVM reports an operator that it can type but not lower for these types as any of its exceptions.
+        raise UserError(
+            "network",
+            f"TVM cannot lower the network ({_one_line(error)}); export it in float32 with static shapes.",
+        ) from error
+
+
+def _one_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[-1] if lines and lines[0].startswith("Traceback") else next(iter(lines), "")
+    return text[:200].rstrip(".") or type(error).__name__

@@ -1,0 +1,266 @@
+"""A file -> a checked ONNX model with static shapes. Bad input ends here, in one sentence."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.checker
+import onnx.external_data_helper as external
+import onnx.helper
+import onnx.shape_inference
+from google.protobuf.message import DecodeError
+
+from tcl_core.config import NetworkConfig
+from tcl_core.domain import Network, TensorSpec
+from tcl_core.errors import UserError
+from tcl_core.network import shapes
+from tcl_core.network.simplify import simplify
+
+OPSETS = (7, 26)
+"""Opsets of the default domain that onnxruntime 1.31 promises to run; outside them there is nothing to compare with."""
+
+_LIMIT_BYTES = (1 << 31) - 1
+"""A protobuf message cannot be larger, and both the checker and onnxruntime get the model as one."""
+
+_IR_VERSION_FIELD = 0x08
+"""First byte of an ONNX file: protobuf field 1 (`ir_version`), a varint. Exporters write it first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedNetwork:
+    """A checked network. `model` (`onnx.ModelProto`): weights inside, static inputs, a name on every node."""
+
+    network: Network
+    model: Any
+
+
+def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
+    """Read, check and pin down one network.
+
+    Raises:
+        UserError: missing, not ONNX, truncated, external data missing, unsupported version, a dimension left open or
+            of size zero, ``--shape`` that does not fit.
+    """
+    content = _read(path)
+    model = _parse(path, content)
+    del content
+    _check_versions(path, model)
+    digest = _digest(path, model, config)
+    _load_external(path, model)
+    if model.ByteSize() > _LIMIT_BYTES:
+        raise UserError(
+            "network", f"'{path}' is larger than 2 GB, the most that ONNX keeps in one message; export a smaller part."
+        )
+    shapes.fix_shapes(model, config.shapes)
+    shapes.require_static_inputs(model)
+    _drop_constant_inputs(model)
+    _name_nodes(model)
+    model = _infer(path, model, config)
+    network = Network(
+        name=path.stem,
+        path=str(path),
+        digest=digest,
+        inputs=tuple(_spec(value) for value in model.graph.input),
+        outputs=_outputs(model),
+        shapes=config.shapes,
+    )
+    return LoadedNetwork(network=network, model=model)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise UserError("network", f"There is no file '{path}'; check the path.") from None
+    except IsADirectoryError:
+        raise UserError("network", f"'{path}' is a folder; name the .onnx file inside it.") from None
+    except OSError as error:
+        raise UserError("network", f"'{path}' cannot be read ({error.strerror}); check its permissions.") from error
+
+
+def _parse(path: Path, content: bytes) -> Any:
+    model = onnx.ModelProto()
+    not_onnx = UserError("network", f"'{path}' is not an ONNX model; open a file exported as .onnx.")
+    try:
+        model.ParseFromString(content)
+    except DecodeError as error:
+        if len(content) > 1 and content[0] == _IR_VERSION_FIELD and content[1] <= onnx.IR_VERSION:
+            raise UserError(
+                "network", f"'{path}' is truncated or damaged after {len(content):,} bytes; copy or export it again."
+            ) from error
+        raise not_onnx from error
+    if not model.HasField("graph") or not model.ir_version:
+        raise not_onnx
+    if not model.graph.node:
+        raise UserError("network", f"'{path}' holds no operators; export the network again.")
+    return model
+
+
+def _check_versions(path: Path, model: Any) -> None:
+    if model.ir_version < 3 or model.ir_version > onnx.IR_VERSION:
+        raise UserError(
+            "network",
+            f"'{path}' has IR version {model.ir_version}, but only 3 to {onnx.IR_VERSION} can be read; "
+            "export it again with another version of the exporter.",
+        )
+    opset = next((entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}), None)
+    if opset is None:
+        raise UserError("network", f"'{path}' names no opset, so it is probably cut short; copy or export it again.")
+    if not OPSETS[0] <= opset <= OPSETS[1]:
+        raise UserError(
+            "network",
+            f"'{path}' uses opset {opset}, but only {OPSETS[0]} to {OPSETS[1]} can be read; export it with opset 18.",
+        )
+
+
+def _external_files(path: Path, model: Any) -> list[Path]:
+    """The external-data files of a model, sorted.
+
+    Raises:
+        UserError: one is missing or lies outside the model's folder.
+    """
+    found: dict[Path, None] = {}
+    folder = path.parent.resolve()
+    for tensor in external._get_all_tensors(model):
+        if not external.uses_external_data(tensor):
+            continue
+        location = external.ExternalDataInfo(tensor).location
+        file = (folder / location).resolve()
+        if not file.is_relative_to(folder):
+            raise UserError(
+                "network",
+                f"Tensor '{tensor.name}' of '{path}' wants the file '{location}' outside the model's folder; "
+                "put it beside the model.",
+            )
+        if not file.is_file():
+            raise UserError(
+                "network", f"'{path}' keeps its weights in '{location}', which is missing; put it beside the model."
+            )
+        found[file] = None
+    return sorted(found)
+
+
+def _digest(path: Path, model: Any, config: NetworkConfig) -> str:
+    digest = hashlib.sha256()
+    for file in (path, *_external_files(path, model)):
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    digest.update(repr(sorted(config.shapes)).encode())
+    return digest.hexdigest()
+
+
+def _load_external(path: Path, model: Any) -> None:
+    try:
+        external.load_external_data_for_model(model, str(path.parent.resolve()))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise UserError(
+            "network", f"The external data of '{path}' cannot be read ({_first_line(error)}); copy it again."
+        ) from error
+
+
+def _drop_constant_inputs(model: Any) -> None:
+    """Make initializers that are also inputs constant: a caller could override them, and then nothing folds."""
+    kept = shapes.data_inputs(model)
+    if not kept:
+        raise UserError("network", "The network has no inputs; export it with at least one.")
+    if len(kept) < len(model.graph.input):
+        names = {value.name for value in kept}
+        for index in reversed(range(len(model.graph.input))):
+            if model.graph.input[index].name not in names:
+                del model.graph.input[index]
+        # Below IR version 4 every initializer has to be an input.
+        model.ir_version = max(model.ir_version, 4)
+
+
+def _name_nodes(model: Any) -> None:
+    """Names are optional in ONNX, but every message names a node."""
+    for index, node in enumerate(model.graph.node):
+        if not node.name:
+            node.name = f"{node.op_type}_{index}"
+
+
+def _infer(path: Path, model: Any, config: NetworkConfig) -> Any:
+    try:
+        onnx.checker.check_model(_with_output_shapes(model))
+    except onnx.checker.ValidationError as error:
+        raise _refuse_invalid(path, model, error) from error
+    standard = all(node.domain in {"", "ai.onnx"} for node in model.graph.node) and not model.functions
+    try:
+        # Strict inference stops at the first operator without a schema, so contributed ones go without.
+        return onnx.shape_inference.infer_shapes(model, strict_mode=standard and bool(config.shapes), data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        if not config.shapes:
+            raise UserError(
+                "network", f"The shapes in '{path}' contradict each other ({_first_line(error)}); export it again."
+            ) from error
+        flags = " ".join(f"--shape {name}={','.join(map(str, dims))}" for name, dims in config.shapes)
+        raise UserError(
+            "network", f"{flags} does not fit the network ({_first_line(error)}); give sizes it was made for."
+        ) from error
+
+
+def _with_output_shapes(model: Any) -> Any:
+    """What the checker gets: it insists on an output's shape field, which dropping stale shapes removes."""
+    checked = onnx.ModelProto()
+    checked.CopyFrom(model)
+    for value in checked.graph.output:
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.shape.SetInParent()
+    return checked
+
+
+def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    for node in model.graph.node:
+        if node.domain in {"", "ai.onnx"} and not onnx.defs.has(node.op_type, versions.get(node.domain, 1), ""):
+            return UserError(
+                "network",
+                f"Node '{node.name}' uses operator {node.op_type}, which opset {versions.get(node.domain, 1)} does "
+                "not have; export the network with another opset.",
+            )
+    return UserError("network", f"'{path}' is not valid ONNX ({_first_line(error)}); export it again.")
+
+
+def _spec(value: Any) -> TensorSpec:
+    dims = shapes.dimensions(value) or ()
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+    return TensorSpec(name=value.name, dtype=str(dtype), shape=tuple(int(dim) for dim in dims if isinstance(dim, int)))
+
+
+def _outputs(model: Any) -> tuple[TensorSpec, ...]:
+    """Outputs with static shapes; constant folding settles what plain inference leaves open."""
+    values = list(model.graph.output)
+    if any(not _is_static(value) for value in values):
+        folded = simplify(model)
+        if folded.model is not None:
+            values = list(onnx.shape_inference.infer_shapes(folded.model, data_prop=True).graph.output)
+    for value in values:
+        if not _is_static(value):
+            producer = next((node for node in model.graph.node if value.name in node.output), None)
+            where = f"node '{producer.name}' ({producer.op_type})" if producer else "the graph"
+            raise UserError(
+                "network",
+                f"Output '{value.name}' of {where} has a shape that depends on data "
+                f"({shapes.text(shapes.dimensions(value))}); export the network without that part.",
+            )
+        if 0 in (shapes.dimensions(value) or ()):
+            raise UserError(
+                "network",
+                f"Output '{value.name}' has a zero-size dimension ({shapes.text(shapes.dimensions(value))}); "
+                "give the inputs sizes that leave something to compute (--shape).",
+            )
+    return tuple(_spec(value) for value in values)
+
+
+def _is_static(value: Any) -> bool:
+    dims = shapes.dimensions(value)
+    return dims is not None and all(isinstance(dim, int) for dim in dims)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,120 @@
+"""The engine in its own process: commands in, events out, stop, refusal, and death with everything it started."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tcl_core import engine
+from tcl_core.config import Budget, RunConfig
+from tcl_core.events import (
+    EngineReady,
+    Event,
+    Finished,
+    NetworkOpened,
+    OpenNetwork,
+    PauseRun,
+    Quit,
+    RecordMeasured,
+    Refused,
+    ResumeRun,
+    RunStarted,
+    StartRun,
+    StopRun,
+)
+from tcl_core.store import Workspace
+
+WAIT_S = 60.0
+
+
+class Served:
+    """An engine and the owner's end of its pipe."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=engine.serve, args=(theirs,))
+        self.process.start()
+        theirs.close()
+
+    def wait_for(self, kind: type[Event], pipe: Connection | None = None) -> list[Event]:
+        """Every event up to the first of a kind."""
+        pipe = pipe or self.pipe
+        events: list[Event] = []
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline:
+            if pipe.poll(1.0):
+                events.append(pipe.recv())
+                if isinstance(events[-1], kind):
+                    return events
+        raise AssertionError(f"no {kind.__name__} came; the last events were {events[-3:]}")
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    served = Served()
+    yield served
+    if served.process.is_alive():
+        served.pipe.send(Quit())
+        served.process.join(10)
+    if served.process.is_alive():
+        os.killpg(served.process.pid or 0, signal.SIGKILL)
+        served.process.join(5)
+    served.pipe.close()
+
+
+def config(workspace: Path, trials: int) -> RunConfig:
+    return RunConfig(network=None, workspace=str(workspace), budget=Budget(trials=trials))
+
+
+def test_open_refuse_pause_stop_and_quit(served: Served, tmp_path: Path) -> None:
+    served.wait_for(EngineReady)
+    served.pipe.send(OpenNetwork(path=str(tmp_path / "gone.onnx")))
+    refused = served.wait_for(Refused)[-1]
+    assert isinstance(refused, Refused) and "gone.onnx" in refused.sentence
+
+    served.pipe.send(OpenNetwork(path=None))
+    opened = served.wait_for(NetworkOpened)[-1]
+    assert isinstance(opened, NetworkOpened) and opened.tasks
+
+    served.pipe.send(StartRun(config=config(tmp_path / "w", 10_000)))
+    served.wait_for(RecordMeasured)
+    served.pipe.send(PauseRun())
+    time.sleep(0.5)
+    served.pipe.send(ResumeRun())
+    served.wait_for(RecordMeasured)
+    served.pipe.send(StopRun())
+    events = served.wait_for(Finished)
+    finished = events[-1]
+    assert isinstance(finished, Finished) and finished.reason == "stopped"
+
+    served.pipe.send(StartRun(config=config(tmp_path / "w", 10_000)))
+    started = served.wait_for(RunStarted)[-1]
+    assert isinstance(started, RunStarted) and started.resumed_records >= 2
+    served.pipe.send(Quit())
+    served.process.join(20)
+    assert served.process.exitcode == 0
+
+
+def test_a_killed_engine_leaves_its_records_and_no_process(served: Served, tmp_path: Path) -> None:
+    served.wait_for(EngineReady)
+    served.pipe.send(StartRun(config=config(tmp_path / "w", 10_000)))
+    events = served.wait_for(RecordMeasured)
+    events += served.wait_for(RecordMeasured)
+    children = psutil.Process(served.process.pid).children(recursive=True)
+    assert children
+    os.kill(served.process.pid or 0, signal.SIGKILL)
+    served.process.join(5)
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert not alive
+    told = {event.record.candidate for event in events if isinstance(event, RecordMeasured)}
+    with Workspace.open(tmp_path / "w") as workspace:
+        assert told <= {record.candidate for record in workspace.records()}

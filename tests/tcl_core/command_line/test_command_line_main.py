@@ -1,0 +1,96 @@
+"""Bad input, one sentence each; ``--json`` keeps stdout to one object."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tcl_core.command_line import main as dispatch
+from tcl_core.command_line.main import BAD_INPUT, BUG, INTERRUPTED
+from tcl_core.domain import Failure, Rationale, Stage
+from tcl_core.errors import Interrupted
+from tcl_core.store import Workspace
+from tests.tcl_core.store import store_samples as samples
+
+
+def sentence(capsys: pytest.CaptureFixture[str], *line: str) -> str:
+    assert dispatch(line) == BAD_INPUT
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    text = captured.err.strip()
+    assert "Traceback" not in text
+    assert text.count("\n") == 0
+    return text
+
+
+def test_a_missing_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "gone.onnx" in sentence(capsys, "tasks", str(tmp_path / "gone.onnx"))
+
+
+def test_what_is_not_onnx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "picture.onnx"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(200))
+    assert "picture.onnx" in sentence(capsys, "tasks", str(path))
+
+
+def test_an_unknown_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "quantum" in sentence(capsys, "tune", "--target", "quantum", "--workspace", str(tmp_path))
+
+
+def test_no_workspace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nowhere" in sentence(capsys, "records", "--workspace", str(tmp_path / "nowhere"))
+    assert "nowhere" in sentence(
+        capsys, "export", "--workspace", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")
+    )
+
+
+def test_export_of_what_was_never_tuned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Workspace.open(tmp_path / "w").close()
+    text = sentence(capsys, "export", "--workspace", str(tmp_path / "w"), "--out", str(tmp_path / "out"))
+    assert "no network" in text
+
+
+def test_records_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failure = Failure(stage=Stage.MEASURE, cause="timeout")
+    with Workspace.open(tmp_path / "w") as workspace:
+        workspace.add_platform(samples.platform())
+        workspace.add_network(samples.network(), [samples.task()])
+        rationale = Rationale(score=0.5, uncertainty=1.0)
+        assert workspace.add_record(samples.record(latencies_s=(), failure=failure, rationale=rationale))
+    assert dispatch(["records", "--workspace", str(tmp_path / "w"), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["records"]
+    assert row["task"] == samples.task().name
+    assert row["decisions"] == [list(decision) for decision in samples.record().candidate.decisions]
+    assert row["failure"] == {"stage": "measure", "cause": "timeout"}
+    assert (row["score"], row["R"], row["D"], row["U"]) == (0.5, None, None, 1.0)
+
+
+def test_doctor_gives_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["doctor", "--json"]) == 0
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert {"name", "ok", "detail", "mend", "required"} == set(checks[0])
+
+
+def test_an_interrupted_run_says_that_the_work_is_saved(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr("tcl_core.command_line.doctor.run", stopped)
+    assert dispatch(["doctor"]) == INTERRUPTED
+    assert "saved" in capsys.readouterr().err
+
+
+def test_a_bug_names_its_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("seven")
+
+    monkeypatch.setattr("tcl_core.command_line.doctor.run", broken)
+    assert dispatch(["doctor"]) == BUG
+    text = capsys.readouterr().err
+    log = Path(text.strip().removesuffix(".").rpartition(" ")[2])
+    assert "ZeroDivisionError: seven" in log.read_text(encoding="utf-8")
+    log.unlink()

@@ -1,0 +1,65 @@
+"""The contract of the command line, and usage errors with exit status 2."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcl_core.command_line.main import BAD_INPUT, main
+from tcl_core.command_line.parser import COST_MODELS, SAMPLERS, make_parser
+from tcl_core.command_line.tune import make_config
+from tcl_core.config import Budget
+from tcl_core.cost_model import MODELS
+from tcl_core.selection import SAMPLERS as IMPLEMENTED
+
+
+def test_a_run_is_described_by_its_options() -> None:
+    line = (
+        "tune net.onnx --workspace w --trials 8 --minutes 1.5 --target cpu:x86-64-v3 --threads 1 --sampler topk "
+        "--cost-model random --seed 7 --shape x=1,3,8,8 --shape y:0=2"
+    )
+    arguments = make_parser().parse_args(line.split(" "))
+    config = make_config(arguments)
+    assert config.budget == Budget(trials=8, minutes=1.5)
+    assert config.network_config.shapes == (("x", (1, 3, 8, 8)), ("y:0", (2,)))
+    assert (config.target, config.threads, config.seed) == ("cpu:x86-64-v3", 1, 7)
+    assert (config.sampler.name, config.cost_model.name) == ("topk", "random")
+
+
+def test_the_sample_gets_three_minutes_and_a_network_ten() -> None:
+    assert make_config(make_parser().parse_args(["tune"])).budget == Budget(minutes=3.0)
+    assert make_config(make_parser().parse_args(["tune", "net.onnx"])).budget == Budget(minutes=10.0)
+    assert make_config(make_parser().parse_args(["tune", "--trials", "5"])).budget == Budget(trials=5)
+
+
+def test_the_choices_are_what_is_implemented() -> None:
+    assert set(SAMPLERS) == set(IMPLEMENTED)
+    assert set(COST_MODELS) == set(MODELS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "nonsense",
+        "tune --trials 0",
+        "tune --trials x",
+        "tune --minutes -1",
+        "tune --minutes nan",
+        "tune --threads 0",
+        "tune --sampler best",
+        "tune --shape x",
+        "tune --shape x=1,a",
+        "tune --shape x=0,3",
+        "tasks",
+        "export --workspace w",
+        "bench nothing",
+    ],
+)
+def test_bad_usage_is_two(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == BAD_INPUT
+    assert capsys.readouterr().out == ""
+
+
+def test_help_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "--help"]) == 0
+    assert "--cost-model" in capsys.readouterr().out

@@ -1,0 +1,178 @@
+"""What a fit promises: determinism, a stop at any step, a limit, and no ruin by a number that is not finite."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from cost_model_fakes import LAYOUT, pairwise_accuracy, token_batch, token_group, token_labels
+
+from tcl_core.batches import TaskGroup
+from tcl_core.config import CostModelConfig, ModelConfig, TrainingConfig
+from tcl_core.cost_model import training as training_module
+from tcl_core.cost_model.mamba_model import MambaModel
+from tcl_core.cost_model.training import rank_group
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+
+SMALL = ModelConfig(width=16, layers=1, heads=4)
+CONFIG = CostModelConfig(model=SMALL, training=TrainingConfig(epochs=2, first_epochs=3, max_seconds=1e9))
+CPU = torch.device("cpu")
+
+
+def model(config: CostModelConfig = CONFIG, seed: int = 0) -> MambaModel:
+    return MambaModel(config, LAYOUT, seed)
+
+
+def weights(of: MambaModel) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in of.ranker.state_dict().items()}
+
+
+class StopAfter(CancelToken):
+    """Stopped at the n-th question."""
+
+    def __init__(self, questions: int) -> None:
+        super().__init__()
+        self._left = questions
+
+    @property
+    def stopped(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def test_fit_takes_first_epochs_then_epochs_and_goes_on_from_what_it_knows() -> None:
+    fitted, groups = model(), [token_group(1)]
+    first = fitted.fit(groups)
+    before = weights(fitted)
+    second = fitted.fit(groups)
+    assert (first.epochs, second.epochs) == (3, 2)
+    assert (first.samples, second.samples) == (3 * 48, 2 * 48)
+    assert second.loss is not None
+    assert first.loss is not None
+    assert second.loss < first.loss
+    step = 2 * CONFIG.training.learning_rate * second.epochs
+    assert all(float((tensor - before[name]).abs().max()) < 10 * step for name, tensor in weights(fitted).items())
+
+
+def test_fits_repeat_exactly_whatever_the_process_did_with_its_own_random_state() -> None:
+    groups = [token_group(1, key="a"), token_group(5, key="b")]
+    one, other = model(), model()
+    one.fit(groups)
+    one.fit(groups)
+    torch.manual_seed(99)
+    state = torch.get_rng_state()
+    other.fit(groups)
+    torch.rand(3)
+    other.fit(groups)
+    assert all(torch.equal(tensor, weights(other)[name]) for name, tensor in weights(one).items())
+    torch.set_rng_state(state)
+    model().fit(groups)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("questions", [0, 2, 4])
+def test_a_stop_leaves_a_model_that_predicts(questions: int) -> None:
+    fitted, batch = model(), token_batch(9, 5)
+    with pytest.raises(Interrupted):
+        fitted.fit([token_group(1, key="a"), token_group(5, key="b")], StopAfter(questions))
+    assert np.isfinite(fitted.predict(batch).scores).all()
+    fitted.fit([token_group(1)])
+    assert np.isfinite(fitted.predict(batch).scores).all()
+
+
+def test_a_loss_that_is_not_finite_keeps_the_last_good_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted, groups = model(), [token_group(1)]
+    fitted.fit(groups)
+    before = weights(fitted)
+    true_loss = training_module.lambda_rank_loss
+    calls = itertools.count()
+
+    def broken(*arguments: torch.Tensor) -> torch.Tensor:
+        return true_loss(*arguments) * (float("nan") if next(calls) == 1 else 1.0)
+
+    monkeypatch.setattr(training_module, "lambda_rank_loss", broken)
+    report = fitted.fit(groups)
+    assert report.loss is None
+    assert report.epochs == 1
+    assert all(torch.isfinite(tensor).all() for tensor in weights(fitted).values())
+    assert any(not torch.equal(tensor, before[name]) for name, tensor in weights(fitted).items())
+
+
+def test_features_that_are_not_finite_do_not_ruin_the_weights() -> None:
+    fitted, group = model(), token_group(1)
+    fitted.fit([group])
+    before = weights(fitted)
+    poisoned = group.batches[0].fields.copy()
+    poisoned[0, 0, 0] = np.nan
+    batches = (replace(group.batches[0], fields=poisoned), *group.batches[1:])
+    assert fitted.fit([replace(group, batches=batches)]).loss is None
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(fitted).items())
+
+
+def test_the_time_limit_ends_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(0.0, 0.25)
+    monkeypatch.setattr(training_module.time, "perf_counter", lambda: next(clock))
+    config = replace(CONFIG, training=TrainingConfig(first_epochs=1000, max_seconds=2.0))
+    report = model(config).fit([token_group(1)])
+    assert 0 < report.epochs < 20
+    assert report.loss is not None
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [],
+        [TaskGroup(task_key="a", batches=(), labels=np.zeros(0, np.float32))],
+        [TaskGroup(task_key="a", batches=(token_batch(0, 1),), labels=np.ones(1, np.float32))],
+        [TaskGroup(task_key="a", batches=(token_batch(0, 4), token_batch(1, 0)), labels=np.zeros(4, np.float32))],
+    ],
+    ids=["no group", "empty group", "one record", "only failures"],
+)
+def test_nothing_to_rank_is_no_training(groups: list[TaskGroup]) -> None:
+    fitted = model()
+    report = fitted.fit(groups)
+    assert (report.epochs, report.samples, report.loss) == (0, 0, None)
+    assert not fitted.trained
+
+
+def test_large_tasks_come_in_parts_and_every_record_is_seen() -> None:
+    group = rank_group(token_group(1, count=50), heads=2, seed=0, device=CPU)
+    assert group is not None
+    parts = list(training_module._steps([group], 16, np.random.default_rng(0)))
+    sizes = [len(part.labels_N) for part in parts]
+    assert sum(sizes) == 50
+    assert max(sizes) <= 16
+    assert max(sizes) - min(sizes) <= 1
+    seen = torch.cat([part.weights_KN[0] for part in parts]).sort().values
+    assert torch.equal(seen, group.weights_KN[0].sort().values)
+
+
+def test_bootstrap_weights_stay_with_the_record_and_differ_between_heads() -> None:
+    early = token_group(1, count=20, tokens=(12,))
+    more = (replace(early.batches[0]), token_batch(7, 6, 9))
+    late = TaskGroup(task_key="task", batches=more[::-1], labels=token_labels(*more[::-1]))
+    one = rank_group(early, heads=3, seed=0, device=CPU)
+    two = rank_group(late, heads=3, seed=0, device=CPU)
+    other = rank_group(early, heads=3, seed=1, device=CPU)
+    assert one is not None
+    assert two is not None
+    assert other is not None
+    assert torch.equal(one.weights_KN, two.weights_KN[:, 6:])
+    assert not torch.equal(one.weights_KN, other.weights_KN)
+    assert not torch.equal(one.weights_KN[0], one.weights_KN[1])
+    assert float(two.weights_KN.mean()) == pytest.approx(1.0, abs=0.4)
+
+
+def test_spread_is_wider_where_nothing_was_measured() -> None:
+    """Heads agree on what they were trained on, and less on what lies far outside."""
+    config = replace(CONFIG, training=TrainingConfig(first_epochs=60, learning_rate=3e-3, max_seconds=1e9))
+    fitted, group = model(config), token_group(1, count=64, tokens=(12,))
+    fitted.fit([group])
+    known = fitted.predict(group.batches[0])
+    strange = fitted.predict(replace(group.batches[0], fields=group.batches[0].fields * 3 - 1))
+    assert pairwise_accuracy(known.scores, group.labels) > 0.8
+    assert np.median(strange.spread) > np.median(known.spread) > 0

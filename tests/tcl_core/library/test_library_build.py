@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from library_network import ROWS, TARGET
+
+from tcl_core.domain import Failure, Record, Stage
+from tcl_core.errors import UserError
+from tcl_core.library import build
+from tcl_core.library.build import build_tuned, build_untuned
+from tcl_core.library.contenders import onnxruntime_contender, tvm_contender
+
+IDS = {"ids": np.arange(ROWS, dtype=np.int64)}
+
+
+def run(executable: Any) -> np.ndarray:
+    return tvm_contender(executable, "llvm", ["ids"], IDS)()[0]
+
+
+@pytest.fixture(scope="module")
+def reference(imported: Any) -> np.ndarray:
+    session = onnxruntime.InferenceSession(imported.simplified.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, IDS)[0])
+
+
+def test_records_are_applied_and_the_rest_is_listed(imported: Any, records: Any, reference: np.ndarray) -> None:
+    built = build_tuned(imported.module, TARGET, records, imported.tasks)
+    assert set(built.tuned) == set(records)
+    assert [task.name for task in built.fallback] == [task.name for task in imported.tasks if "matmul" not in task.name]
+    assert built.fallback
+    np.testing.assert_allclose(run(built.executable), reference, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_compiled_is_the_recorded_schedule(
+    imported: Any, records: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Any] = []
+    monkeypatch.setattr(build, "_compile", lambda module, _target: compiled.append(module))
+    build_tuned(imported.module, TARGET, {}, imported.tasks)
+    build_tuned(imported.module, TARGET, records, imported.tasks)
+    assert [module.script().count("T.parallel(") for module in compiled] == [0, len(records)]
+
+
+def test_without_records_all_tasks_fall_back(imported: Any, reference: np.ndarray) -> None:
+    built = build_tuned(imported.module, TARGET, {}, imported.tasks)
+    assert built.tuned == ()
+    assert built.fallback == imported.tasks
+    np.testing.assert_allclose(run(built.executable), reference, rtol=1e-5, atol=1e-6)
+
+
+def broken(record: Record) -> list[Record]:
+    """Records that cannot be applied: no such block, no such instruction, another module's trace, a failure."""
+    trace = json.loads(record.trace_json)
+    missing = json.dumps(trace).replace('"matmul"', '"no such block"')
+    unknown = json.dumps([[["NoSuchInstruction", [], [], []], *trace[0]], trace[1]])
+    failure = Failure(stage=Stage.MEASURE, cause="timeout")
+    return [
+        dataclasses.replace(record, trace_json=missing),
+        dataclasses.replace(record, trace_json=unknown),
+        dataclasses.replace(record, trace_json="[[], []]", latencies_s=()),
+        dataclasses.replace(record, failure=failure),
+        dataclasses.replace(record, trace_json=""),
+    ]
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_a_record_that_does_not_apply_is_a_fallback(imported: Any, records: Any, index: int) -> None:
+    key, record = next(iter(records.items()))
+    built = build_tuned(imported.module, TARGET, {key: broken(record)[index]}, imported.tasks)
+    assert built.tuned == ()
+    assert key in {task.key for task in built.fallback}
+
+
+def test_stock_tvm_takes_the_first_model_it_can_import(imported: Any, reference: np.ndarray) -> None:
+    import onnx
+
+    odd = onnx.ModelProto()
+    odd.CopyFrom(imported.simplified)
+    odd.graph.node[1].op_type = "NoSuchOperator"
+    np.testing.assert_allclose(run(build_untuned([odd, imported.simplified], TARGET)), reference, rtol=1e-5, atol=1e-6)
+    with pytest.raises(UserError, match="Stock TVM cannot import"):
+        build_untuned([odd], TARGET)
+
+
+def test_onnxruntime_is_a_contender(imported: Any, reference: np.ndarray) -> None:
+    contender = onnxruntime_contender(imported.simplified.SerializeToString(), 2, IDS)
+    np.testing.assert_array_equal(contender()[0], reference)
+
+
+def test_a_target_without_code_generation_is_a_sentence(imported: Any) -> None:
+    with pytest.raises(UserError, match="cannot compile the network") as caught:
+        build_tuned(imported.module, json.dumps({"kind": "vulkan"}), {}, imported.tasks)
+    assert caught.value.stage == "library"

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcl_core.domain import LibraryReport, Timing
+from tcl_core.errors import UserError
+from tcl_core.library import bundle
+from tcl_core.library.bundle import export_bundle, file_stem, is_bundle, make_manifest
+
+
+@pytest.fixture
+def report(imported: Any) -> LibraryReport:
+    return LibraryReport(
+        path=None,
+        untuned=None,
+        tuned=Timing(median_ms=1.5, low_ms=1.0, high_ms=2.0, repeats=9),
+        onnxruntime=None,
+        max_abs_error=1e-6,
+        rtol=1e-3,
+        atol=1e-3,
+        matches=True,
+        tuned_tasks=2,
+        fallback_tasks=tuple(task.name for task in imported.tasks if "matmul" not in task.name),
+    )
+
+
+@pytest.fixture
+def manifest(imported: Any, platform: Any, records: Any, report: LibraryReport) -> dict[str, Any]:
+    return make_manifest(
+        network=imported.network,
+        platform=platform,
+        tasks=imported.tasks,
+        records=records,
+        report=report,
+        bounds={"ids": 32},
+    )
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    path = tmp_path / "linked.so"
+    path.write_bytes(b"\x7fELF")
+    return path
+
+
+def test_the_manifest_says_what_the_library_is(manifest: dict[str, Any], imported: Any) -> None:
+    assert manifest["library"] == "two_products.so"
+    assert manifest["inputs"] == [{"name": "ids", "dtype": "int64", "shape": [6], "below": 32}]
+    assert manifest["latency_ms"] == {"untuned": None, "tuned": 1.5, "onnxruntime": None}
+    assert manifest["check"]["max_abs_error"] == 1e-6
+    tuned = {task["name"]: task["latency_ms"] for task in manifest["tasks"] if task["tuned"]}
+    assert list(tuned) == [task.name for task in imported.tasks if "matmul" in task.name]
+    assert all(latency == pytest.approx(0.01) for latency in tuned.values())
+
+
+def test_an_infinite_error_is_null_in_json(
+    imported: Any, platform: Any, report: LibraryReport, tmp_path: Path, library: Path
+) -> None:
+    wrong = dataclasses.replace(report, max_abs_error=float("inf"), matches=False)
+    manifest = make_manifest(network=imported.network, platform=platform, tasks=(), records={}, report=wrong, bounds={})
+    written = json.loads((export_bundle(library, manifest, tmp_path / "out") / "manifest.json").read_text())
+    assert written["check"] == {
+        "reference": "onnxruntime",
+        "rtol": 1e-3,
+        "atol": 1e-3,
+        "max_abs_error": None,
+        "matches": False,
+    }
+
+
+def test_a_bundle_is_whole_and_can_be_replaced(manifest: dict[str, Any], library: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    for content in (b"old", b"new"):
+        library.write_bytes(content)
+        assert export_bundle(library, manifest, out) == out
+    assert is_bundle(out)
+    assert sorted(path.name for path in out.iterdir()) == [
+        "README.md",
+        "manifest.json",
+        "run.cpp",
+        "run.py",
+        "two_products.so",
+    ]
+    assert (out / "two_products.so").read_bytes() == b"new"
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+def test_an_empty_folder_is_taken_and_any_other_is_not(manifest: dict[str, Any], library: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "letter.txt").write_text("keep me")
+    with pytest.raises(UserError, match="holds other files"):
+        export_bundle(library, manifest, out)
+    (out / "letter.txt").unlink()
+    assert is_bundle(export_bundle(library, manifest, out))
+    with pytest.raises(UserError, match="is a file"):
+        export_bundle(library, manifest, library)
+
+
+def test_a_full_disk_leaves_the_old_bundle_and_nothing_else(
+    manifest: dict[str, Any], library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = export_bundle(library, manifest, tmp_path / "folder" / "out")
+    (out / "two_products.so").write_bytes(b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(bundle.os, "fsync", full)
+    with pytest.raises(UserError, match="disk is full") as caught:
+        export_bundle(library, manifest, out)
+    assert caught.value.stage == "library"
+    assert (out / "two_products.so").read_bytes() == b"old"
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+def test_a_rename_that_fails_puts_the_old_bundle_back(
+    manifest: dict[str, Any], library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = export_bundle(library, manifest, tmp_path / "folder" / "out")
+    rename = Path.rename
+
+    def fail_for_new(self: Path, target: Path) -> Path:
+        if self.name.startswith(".out-") and target == out:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_new)
+    with pytest.raises(UserError, match="cannot be written"):
+        export_bundle(library, manifest, out)
+    assert is_bundle(out)
+
+
+def test_a_place_that_cannot_be_made_is_a_sentence(manifest: dict[str, Any], library: Path) -> None:
+    with pytest.raises(UserError, match="choose another folder"):
+        export_bundle(library, manifest, library / "inside" / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"), [("resnet-18", "resnet-18"), ("my net (2)/x", "my_net_2_x"), ("..", "network")]
+)
+def test_names_become_file_names(name: str, stem: str) -> None:
+    assert file_stem(name) == stem
+
+
+def test_a_broken_manifest_is_no_bundle(tmp_path: Path) -> None:
+    for text in ("{", "[]", '{"format": "another"}'):
+        (tmp_path / "manifest.json").write_text(text)
+        assert not is_bundle(tmp_path)
+    shutil.rmtree(tmp_path / "none", ignore_errors=True)
+    assert not is_bundle(tmp_path / "none")

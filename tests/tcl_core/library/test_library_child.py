@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from library_network import ROWS, TARGET
+
+from tcl_core.config import LibraryConfig
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+from tcl_core.library.build import build_tuned
+from tcl_core.library.child import CompareRequest, compare, compare_in_child, save_inputs
+from tcl_core.library.linker import Linker, find_linker
+
+QUICK = LibraryConfig(timing_rounds=2, timing_s=0.01)
+
+
+@pytest.fixture(scope="module")
+def linker() -> Linker:
+    found = find_linker()
+    if found is None:
+        pytest.skip("no C compiler")
+    return found
+
+
+def make_request(folder: Path, imported: Any, **changes: Any) -> CompareRequest:
+    onnx.save(imported.simplified, str(folder / "net.onnx"))
+    values: dict[str, Any] = {
+        "model": str(folder / "net.onnx"),
+        "inputs": save_inputs(folder / "inputs.npz", {"ids": np.arange(ROWS, dtype=np.int64)}),
+        "names": ("ids",),
+        "tuned": None,
+        "untuned": None,
+        "kind": "llvm",
+        "threads": 1,
+        "config": QUICK,
+    }
+    return CompareRequest(**values | changes)
+
+
+def compile_c(linker: Linker, folder: Path, source: str) -> str:
+    """A shared library that does something when it is loaded."""
+    (folder / "bad.c").write_text(source)
+    path = folder / "bad.so"
+    subprocess.run([*linker.command, "-shared", "-fPIC", "-o", str(path), str(folder / "bad.c")], check=True)
+    return str(path)
+
+
+def test_a_library_is_checked_and_timed(tmp_path: Path, imported: Any, records: Any, linker: Linker) -> None:
+    path = tmp_path / "tuned.so"
+    built = build_tuned(imported.module, TARGET, records, imported.tasks)
+    built.executable.export_library(str(path), fcompile=linker)
+    result = compare_in_child(make_request(tmp_path, imported, tuned=str(path)))
+    assert result.failures == ()
+    assert result.check is not None
+    assert result.check.matches
+    assert {name for name, _ in result.timings} == {"tuned", "onnxruntime"}
+    assert result.timing("untuned") is None
+
+
+def test_a_crash_is_data(tmp_path: Path, imported: Any, linker: Linker) -> None:
+    source = "#include <signal.h>\n__attribute__((constructor)) static void die(void) { raise(SIGKILL); }"
+    request = make_request(tmp_path, imported, tuned=compile_c(linker, tmp_path, source))
+    result = compare_in_child(request)
+    assert result.check is None
+    assert [failure.cause for failure in result.failures] == ["crash (SIGKILL)"]
+
+
+def test_a_hang_is_cut_off(tmp_path: Path, imported: Any, linker: Linker) -> None:
+    source = "#include <unistd.h>\n__attribute__((constructor)) static void hang(void) { for (;;) sleep(1); }"
+    request = make_request(tmp_path, imported, tuned=compile_c(linker, tmp_path, source))
+    result = compare_in_child(request, timeout_s=4.0)
+    assert [failure.cause for failure in result.failures] == ["timeout"]
+
+
+def test_a_stop_ends_the_process(tmp_path: Path, imported: Any) -> None:
+    cancel = CancelToken()
+    request = make_request(tmp_path, imported, config=LibraryConfig(timing_rounds=1, timing_s=1000.0))
+    timer = threading.Timer(0.5, cancel.stop)
+    timer.start()
+    try:
+        with pytest.raises(Interrupted):
+            compare_in_child(request, cancel)
+    finally:
+        timer.join()
+
+
+def test_what_does_not_run_is_left_out_with_its_reason(tmp_path: Path, imported: Any, records: Any) -> None:
+    """In this process, as without a linker: onnxruntime gets a file that is none."""
+    request = make_request(tmp_path, imported)
+    Path(request.model).write_bytes(b"nothing")
+    built = build_tuned(imported.module, TARGET, records, imported.tasks)
+    results: list[Any] = []
+    compare(request, results.append, {"tuned": built.executable})
+    assert results[-1].check is None
+    assert [failure.cause for failure in results[-1].failures] == ["onnxruntime did not run"]
+    assert results[-1].timing("tuned") is not None

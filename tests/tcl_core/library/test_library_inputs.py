@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcl_core.domain import TensorSpec
+from tcl_core.library.inputs import index_bounds, make_inputs
+
+
+def embedding(rows: int, axis: int = 0) -> onnx.ModelProto:
+    """Ids pass a cast and a reshape on their way to a table; a mask does not reach it."""
+    node = onnx.helper.make_node
+    table = np.zeros((rows, 3) if axis == 0 else (3, rows), np.float32)
+    nodes = [
+        node("Cast", ["ids"], ["wide"], to=onnx.TensorProto.INT64),
+        node("Reshape", ["wide", "shape"], ["flat"]),
+        node("Gather", ["table", "flat"], ["found"], axis=axis),
+        node("Cast", ["mask"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    info = onnx.helper.make_tensor_value_info
+    inputs = [info("ids", onnx.TensorProto.INT32, [2, 3]), info("mask", onnx.TensorProto.INT64, [2])]
+    weights = [
+        onnx.numpy_helper.from_array(table, "table"),
+        onnx.numpy_helper.from_array(np.array([6]), "shape"),
+    ]
+    outputs = [info("found", onnx.TensorProto.FLOAT, None), info("y", onnx.TensorProto.FLOAT, [2])]
+    return onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", inputs, outputs, weights))
+
+
+@given(rows=st.integers(1, 300), axis=st.sampled_from([0, 1, -1]), seed=st.integers(0, 9))
+def test_indices_stay_inside_the_table_they_reach(rows: int, axis: int, seed: int) -> None:
+    model = embedding(rows, axis)
+    assert index_bounds(model) == {"ids": rows}
+    specs = [TensorSpec(name="ids", dtype="int32", shape=(2, 3)), TensorSpec(name="mask", dtype="int64", shape=(2,))]
+    inputs = make_inputs(model, specs, seed)
+    assert inputs["ids"].dtype == np.int32
+    assert inputs["ids"].min() >= 0
+    assert inputs["ids"].max() < rows
+    assert set(inputs["mask"].tolist()) <= {0, 1}
+
+
+def test_the_smallest_table_bounds() -> None:
+    model = embedding(50)
+    small = onnx.numpy_helper.from_array(np.zeros((7, 2), np.float32), "small")
+    model.graph.initializer.append(small)
+    model.graph.node.append(onnx.helper.make_node("Gather", ["small", "wide"], ["other"]))
+    assert index_bounds(model) == {"ids": 7}
+
+
+def test_types_shapes_and_seeds_are_kept() -> None:
+    model = embedding(4)
+    specs = [
+        TensorSpec(name=name, dtype=name, shape=(3, 5))
+        for name in ("float16", "float32", "float64", "int8", "uint8", "int64", "bool")
+    ]
+    first, again, other = (make_inputs(model, specs, seed) for seed in (1, 1, 2))
+    for spec in specs:
+        assert first[spec.name].dtype == np.dtype(spec.dtype)
+        assert first[spec.name].shape == (3, 5)
+        np.testing.assert_array_equal(first[spec.name], again[spec.name])
+    assert not np.array_equal(first["float32"], other["float32"])
+
+
+def test_a_scalar_is_an_array_too() -> None:
+    inputs = make_inputs(embedding(4), [TensorSpec(name="x", dtype="float32", shape=())], 0)
+    assert isinstance(inputs["x"], np.ndarray)

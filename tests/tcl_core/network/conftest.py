@@ -1,0 +1,67 @@
+"""Tiny networks made with `onnx.helper`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+import pytest
+
+SaveModel = Callable[..., Path]
+
+
+def value(name: str, shape: Sequence[int | str | None] | None, elem_type: int = onnx.TensorProto.FLOAT) -> Any:
+    return onnx.helper.make_tensor_value_info(name, elem_type, shape)
+
+
+def tensor(name: str, array: Any) -> Any:
+    return onnx.numpy_helper.from_array(np.asarray(array), name)
+
+
+def make_model(
+    nodes: Sequence[Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    weights: Sequence[Any] = (),
+    *,
+    opset: int = 18,
+    domains: Sequence[str] = (),
+) -> Any:
+    graph = onnx.helper.make_graph(list(nodes), "test", list(inputs), list(outputs), list(weights))
+    opsets = [onnx.helper.make_opsetid("", opset), *(onnx.helper.make_opsetid(domain, 1) for domain in domains)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets)
+    model.ir_version = 10
+    return model
+
+
+class ModelTools:
+    """What tests build networks with."""
+
+    node = staticmethod(onnx.helper.make_node)
+    value = staticmethod(value)
+    tensor = staticmethod(tensor)
+    model = staticmethod(make_model)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def save(self, model: Any, name: str = "net.onnx", **options: Any) -> Path:
+        path = self.folder / name
+        onnx.save(model, str(path), **options)
+        return path
+
+    def dense(self, batch: int | str = 2, rows: int | str = 4) -> Any:
+        """Input [batch, rows] @ w [4, 3] -> relu."""
+        weight = np.arange(12, dtype=np.float32).reshape(4, 3)
+        nodes = [self.node("MatMul", ["x", "w"], ["h"], name="product"), self.node("Relu", ["h"], ["y"])]
+        return self.model(nodes, [self.value("x", [batch, rows])], [self.value("y", [batch, 3])], [tensor("w", weight)])
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> ModelTools:
+    return ModelTools(tmp_path)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from scipy import special
+from tvm import relax
+
+from tcl_core.network.fast_math import fast_math
+
+TARGET = tvm.target.Target({"kind": "llvm", "num-cores": 1})
+ROWS = np.random.default_rng(0).standard_normal((4, 64)) * 3
+
+
+def _gelu_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "exp": (relax.op.exp, np.exp),
+    "erf": (relax.op.erf, special.erf),
+    "tanh": (relax.op.tanh, np.tanh),
+    "sigmoid": (relax.op.sigmoid, special.expit),
+    "softmax": (lambda x: relax.op.nn.softmax(x, axis=-1), lambda x: special.softmax(x, axis=-1)),
+    "log_softmax": (lambda x: relax.op.nn.log_softmax(x, axis=-1), lambda x: special.log_softmax(x, axis=-1)),
+    "silu": (relax.op.nn.silu, lambda x: x * special.expit(x)),
+    "gelu": (relax.op.nn.gelu, lambda x: 0.5 * x * (1 + special.erf(x / np.sqrt(2)))),
+    "gelu_tanh": (relax.op.nn.gelu_tanh, _gelu_tanh),
+}
+
+
+def module_of(operator: Callable[[Any], Any], dtype: str = "float32") -> Any:
+    builder = relax.BlockBuilder()
+    data = relax.Var("x", relax.TensorType(ROWS.shape, dtype))
+    with builder.function("main", [data]):
+        with builder.dataflow():
+            result = builder.emit_output(operator(data))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def lower(module: Any) -> Any:
+    with TARGET:
+        return relax.get_pipeline("zero")(module)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_polynomials_are_as_good_as_libm(name: str) -> None:
+    operator, exact = CASES[name]
+    module = lower(fast_math(module_of(operator)))
+    assert not [call for call in ("T.exp(", "T.erf(", "T.tanh(", "T.sigmoid(") if call in module.script()]
+    machine = relax.VirtualMachine(tvm.compile(module, TARGET), tvm.cpu())
+    result = machine["main"](tvm.runtime.tensor(ROWS.astype(np.float32))).numpy()
+    np.testing.assert_allclose(result, exact(ROWS), rtol=3e-6, atol=1e-6)
+
+
+def test_other_types_are_left_alone() -> None:
+    assert "T.exp(" in lower(fast_math(module_of(relax.op.exp, "float64"))).script()

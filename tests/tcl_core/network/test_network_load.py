@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tcl_core.config import NetworkConfig
+from tcl_core.domain import TensorSpec
+from tcl_core.errors import UserError
+from tcl_core.network.load import load_network
+
+
+def refusal(path: Path, **shapes: tuple[int, ...]) -> str:
+    with pytest.raises(UserError) as caught:
+        load_network(path, NetworkConfig(shapes=tuple(shapes.items())))
+    assert caught.value.stage == "network"
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    return sentence
+
+
+def test_a_network_has_its_inputs_and_outputs(tools: Any) -> None:
+    network = load_network(tools.save(tools.dense()), NetworkConfig()).network
+    assert network.name == "net"
+    assert network.inputs == (TensorSpec(name="x", dtype="float32", shape=(2, 4)),)
+    assert network.outputs == (TensorSpec(name="y", dtype="float32", shape=(2, 3)),)
+
+
+def test_every_node_gets_a_name(tools: Any) -> None:
+    loaded = load_network(tools.save(tools.dense()), NetworkConfig())
+    assert [node.name for node in loaded.model.graph.node] == ["product", "Relu_1"]
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+NOISE = random.Random(0).randbytes(5000)
+
+
+@pytest.mark.parametrize("content", [b"", PNG, NOISE, b"just text\n" * 50, bytes(1000)])
+def test_what_is_not_onnx_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "picture.onnx"
+    path.write_bytes(content)
+    assert "is not an ONNX model" in refusal(path)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_truncated_file_is_called_truncated(tools: Any, share: float) -> None:
+    path = tools.save(tools.dense())
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    assert "truncated" in refusal(path)
+
+
+def test_missing_files_and_folders_are_told_apart(tmp_path: Path) -> None:
+    assert "no file" in refusal(tmp_path / "none.onnx")
+    assert "is a folder" in refusal(tmp_path)
+
+
+def test_external_data_is_loaded_and_counts_for_the_digest(tools: Any) -> None:
+    options = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 0}
+    path = tools.save(tools.dense(), **options)
+    first = load_network(path, NetworkConfig())
+    weight = onnx.numpy_helper.to_array(first.model.graph.initializer[0])
+    np.testing.assert_array_equal(weight, np.arange(12, dtype=np.float32).reshape(4, 3))
+    data = bytearray((path.parent / "weights.bin").read_bytes())
+    data[-1] ^= 1
+    (path.parent / "weights.bin").write_bytes(data)
+    assert load_network(path, NetworkConfig()).network.digest != first.network.digest
+
+
+def test_missing_external_data_is_named(tools: Any) -> None:
+    path = tools.save(tools.dense(), save_as_external_data=True, location="weights.bin", size_threshold=0)
+    (path.parent / "weights.bin").unlink()
+    assert "'weights.bin', which is missing" in refusal(path)
+
+
+def test_external_data_outside_the_folder_is_refused(tools: Any) -> None:
+    path = tools.save(tools.dense(), save_as_external_data=True, location="weights.bin", size_threshold=0)
+    path.write_bytes(path.read_bytes().replace(b"weights.bin", b"../ghts.bin"))
+    assert "outside the model's folder" in refusal(path)
+
+
+def test_short_external_data_is_refused(tools: Any) -> None:
+    path = tools.save(tools.dense(), save_as_external_data=True, location="weights.bin", size_threshold=0)
+    (path.parent / "weights.bin").write_bytes(b"1234")
+    assert "external data" in refusal(path)
+
+
+def test_a_dynamic_dimension_is_named_with_the_flag_that_fixes_it(tools: Any) -> None:
+    sentence = refusal(tools.save(tools.dense(batch="batch")))
+    assert "Dimension 0 ('batch') of input 'x'" in sentence
+    assert "--shape x=1,4" in sentence
+
+
+def test_a_shape_fixes_a_dimension_and_changes_the_digest(tools: Any) -> None:
+    path = tools.save(tools.dense(batch="batch"))
+    two = load_network(path, NetworkConfig(shapes=(("x", (2, 4)),))).network
+    three = load_network(path, NetworkConfig(shapes=(("x", (3, 4)),))).network
+    assert two.inputs[0].shape == (2, 4)
+    assert two.outputs[0].shape == (2, 3)
+    assert two.digest != three.digest
+    assert two.shapes == (("x", (2, 4)),)
+
+
+def test_a_symbol_is_fixed_in_all_inputs(tools: Any) -> None:
+    model = tools.model(
+        [tools.node("Add", ["a", "b"], ["y"])],
+        [tools.value("a", ["n", 4]), tools.value("b", ["n", 4])],
+        [tools.value("y", ["n", 4])],
+    )
+    network = load_network(tools.save(model), NetworkConfig(shapes=(("a", (5, 4)),))).network
+    assert [spec.shape for spec in (*network.inputs, *network.outputs)] == [(5, 4)] * 3
+    assert "'n', which is 5 elsewhere" in refusal(tools.save(model), a=(5, 4), b=(6, 4))
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ({"z": (1, 4)}, "the inputs are 'x'"),
+        ({"x": (1, 4, 4)}, "has 3 dimensions, but input 'x' has 2 (batchx4)"),
+        ({"x": (1, 5)}, "the file fixes it to 4"),
+        ({"x": (0, 4)}, "size 0"),
+    ],
+)
+def test_a_shape_that_contradicts_the_file_is_refused(tools: Any, shape: dict[str, Any], expected: str) -> None:
+    assert expected in refusal(tools.save(tools.dense(batch="batch")), **shape)
+
+
+def test_a_shape_the_network_cannot_take_is_refused_by_node(tools: Any) -> None:
+    sentence = refusal(tools.save(tools.dense(rows="rows")), x=(2, 7))
+    assert "--shape x=2,7 does not fit" in sentence
+    assert "product" in sentence
+
+
+def test_zero_size_dimensions_are_refused(tools: Any) -> None:
+    assert "size zero" in refusal(tools.save(tools.dense(batch=0)))
+    cut = tools.model(
+        [tools.node("Slice", ["x", "start", "end"], ["y"])],
+        [tools.value("x", [4, 4])],
+        [tools.value("y", [0, 4])],
+        [tools.tensor("start", np.array([2])), tools.tensor("end", np.array([2]))],
+    )
+    assert "Output 'y' has a zero-size dimension" in refusal(tools.save(cut))
+
+
+def test_an_output_that_depends_on_data_is_named(tools: Any) -> None:
+    model = tools.model(
+        [tools.node("NonZero", ["x"], ["y"], name="where")],
+        [tools.value("x", [2, 3])],
+        [tools.value("y", [2, "found"], onnx.TensorProto.INT64)],
+    )
+    assert "node 'where' (NonZero)" in refusal(tools.save(model))
+
+
+def test_an_unknown_operator_is_named(tools: Any) -> None:
+    model = tools.model(
+        [tools.node("Floop", ["x"], ["y"], name="odd")], [tools.value("x", [2])], [tools.value("y", [2])]
+    )
+    assert "Node 'odd' uses operator Floop, which opset 18 does not have" in refusal(tools.save(model))
+
+
+def test_text_inputs_are_refused(tools: Any) -> None:
+    text = onnx.TensorProto.STRING
+    model = tools.model(
+        [tools.node("Identity", ["x"], ["y"])], [tools.value("x", [1], text)], [tools.value("y", [1], text)]
+    )
+    assert "not a numeric tensor" in refusal(tools.save(model))
+
+
+def test_versions_outside_the_range_are_refused(tools: Any) -> None:
+    assert "opset 3" in refusal(tools.save(tools.model(
+        [tools.node("Relu", ["x"], ["y"])], [tools.value("x", [2])], [tools.value("y", [2])], opset=3
+    )))  # fmt: skip
+    model = tools.dense()
+    model.ir_version = onnx.IR_VERSION + 1
+    assert "IR version" in refusal(tools.save(model))
+
+
+def test_initializers_among_the_inputs_are_constants(tools: Any) -> None:
+    model = tools.dense()
+    model.ir_version = 3
+    model.graph.input.append(tools.value("w", [4, 3]))
+    loaded = load_network(tools.save(model), NetworkConfig())
+    assert [spec.name for spec in loaded.network.inputs] == ["x"]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnx.helper
+import pytest
+
+from tcl_core.network import operators
+
+
+@pytest.mark.parametrize(
+    ("domain", "operator", "expected"),
+    [
+        ("", "Conv", True),
+        ("ai.onnx", "MatMul", True),
+        ("", "If", True),
+        ("", "LSTM", False),
+        ("", "Attention", False),
+        ("com.microsoft", "Attention", True),
+        ("com.microsoft", "Conv", False),
+        ("com.microsoft", "Gelu", True),
+        ("my.own", "Relu", False),
+    ],
+)
+def test_domains_are_told_apart(domain: str, operator: str, expected: bool) -> None:
+    assert operators.supported(domain, operator) is expected
+
+
+def test_operators_are_counted(tools: Any) -> None:
+    model = tools.model(
+        [
+            tools.node("Relu", ["x"], ["a"]),
+            tools.node("Relu", ["a"], ["b"]),
+            tools.node("Odd", ["b"], ["y"], domain="my.own"),
+        ],
+        [tools.value("x", [2])],
+        [tools.value("y", [2])],
+        domains=["my.own"],
+    )
+    assert operators.count_operators(model) == (("Relu", 2), ("my.own::Odd", 1))
+
+
+def test_local_functions_are_inlined(tools: Any) -> None:
+    model = tools.model(
+        [tools.node("Twice", ["x"], ["y"], domain="local")],
+        [tools.value("x", [2])],
+        [tools.value("y", [2])],
+        domains=["local"],
+    )
+    body = [tools.node("Add", ["a", "a"], ["b"])]
+    function = onnx.helper.make_function("local", "Twice", ["a"], ["b"], body, [onnx.helper.make_opsetid("", 18)])
+    model.functions.append(function)
+    assert [node.op_type for node in operators.inline_functions(model).graph.node] == ["Add"]
+
+
+def test_operators_that_the_standard_defines_by_others_are_expanded(tools: Any) -> None:
+    shape = [1, 2, 8, 4]
+    model = tools.model(
+        [tools.node("Attention", ["q", "k", "v"], ["y"])],
+        [tools.value(name, shape) for name in "qkv"],
+        [tools.value("y", shape)],
+        opset=23,
+    )
+    expanded = operators.inline_functions(model)
+    assert not operators.unsupported_nodes(expanded)
+    assert "MatMul" in {node.op_type for node in expanded.graph.node}
+
+
+def test_branches_are_looked_into(tools: Any) -> None:
+    def branch(operator: str) -> Any:
+        node = tools.node(operator, ["x"], ["z"], name=f"inner_{operator}")
+        return onnx.helper.make_graph([node], "branch", [], [tools.value("z", [2])])
+
+    model = tools.model(
+        [tools.node("If", ["c"], ["y"], then_branch=branch("Relu"), else_branch=branch("Det"))],
+        [tools.value("c", [], onnx.TensorProto.BOOL), tools.value("x", [2])],
+        [tools.value("y", [2])],
+    )
+    assert [issue.node for issue in operators.unsupported_issues(model)] == ["inner_Det"]

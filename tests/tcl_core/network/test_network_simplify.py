@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from tcl_core.config import NetworkConfig
+from tcl_core.network.load import load_network
+from tcl_core.network.simplify import simplify
+
+
+def operators(model: Any) -> list[str]:
+    return [node.op_type for node in model.graph.node]
+
+
+def run(model: Any, **feed: Any) -> Any:
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feed)
+
+
+def test_a_sum_becomes_additions(tools: Any) -> None:
+    names = ["a", "b", "c"]
+    model = tools.model(
+        [tools.node("Sum", names, ["y"], name="total")],
+        [tools.value(name, [2, 3]) for name in names],
+        [tools.value("y", [2, 3])],
+    )
+    simplified = simplify(model).model
+    assert operators(simplified) == ["Add", "Add"]
+    feed = {name: np.random.default_rng(index).random((2, 3), np.float32) for index, name in enumerate(names)}
+    np.testing.assert_allclose(run(simplified, **feed)[0], sum(feed.values()), rtol=1e-6)
+
+
+def test_a_normalisation_without_a_convolution_becomes_a_product_and_a_sum(tools: Any) -> None:
+    generator = np.random.default_rng(0)
+    weights = [
+        tools.tensor(name, generator.random(3, np.float32) + 0.1) for name in ("gamma", "beta", "mean", "variance")
+    ]
+    model = tools.model(
+        [tools.node("BatchNormalization", ["x", *(weight.name for weight in weights)], ["y"], epsilon=1e-3)],
+        [tools.value("x", [2, 3, 4, 5])],
+        [tools.value("y", [2, 3, 4, 5])],
+        weights,
+    )
+    simplified = simplify(model).model
+    assert operators(simplified) == ["Mul", "Add"]
+    assert len(simplified.graph.initializer) == 2
+    feed = generator.standard_normal((2, 3, 4, 5)).astype(np.float32)
+    np.testing.assert_allclose(run(simplified, x=feed)[0], run(model, x=feed)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_matrix_product_of_rank_three_keeps_its_form(tools: Any) -> None:
+    model = tools.model(
+        [tools.node("MatMul", ["x", "w"], ["h"]), tools.node("Add", ["h", "b"], ["y"])],
+        [tools.value("x", [1, 8, 4])],
+        [tools.value("y", [1, 8, 3])],
+        [tools.tensor("w", np.ones((4, 3), np.float32)), tools.tensor("b", np.ones(3, np.float32))],
+    )
+    assert operators(simplify(model).model) == ["MatMul", "Add"]
+
+
+def test_shape_arithmetic_is_computed(tools: Any) -> None:
+    """What a tracing exporter writes for a pad that depends on the input's size."""
+    nodes = [
+        tools.node("Shape", ["x"], ["size"]),
+        tools.node("Gather", ["size", "axis"], ["height"]),
+        tools.node("Mod", ["height", "two"], ["odd"]),
+        tools.node("Concat", ["zeros", "odd", "odd"], ["pads"], axis=0),
+        tools.node("Pad", ["x", "pads"], ["y"]),
+    ]
+    weights = [
+        tools.tensor("axis", np.array([2])),
+        tools.tensor("two", np.array([2])),
+        tools.tensor("zeros", np.zeros(6, np.int64)),
+    ]
+    model = tools.model(nodes, [tools.value("x", [1, 3, "h", "w"])], [tools.value("y", [1, 3, "h2", "w2"])], weights)
+    loaded = load_network(tools.save(model), NetworkConfig(shapes=(("x", (1, 3, 5, 5)),)))
+    assert loaded.network.outputs[0].shape == (1, 3, 6, 6)
+    assert operators(simplify(loaded.model).model) == ["Pad"]
+
+
+def test_nodes_that_compute_nothing_are_found(tools: Any) -> None:
+    nodes = [
+        tools.node("Slice", ["x", "start", "start"], ["none"], name="cut"),
+        tools.node("Concat", ["x", "none"], ["y"], axis=0, name="join"),
+    ]
+    model = tools.model(
+        nodes, [tools.value("x", [4, 4])], [tools.value("y", [4, 4])], [tools.tensor("start", np.array([2]))]
+    )
+    assert simplify(model).empty == ("cut",)
+
+
+def test_what_onnxruntime_refuses_is_a_problem_and_no_model(tools: Any) -> None:
+    model = tools.model(
+        [tools.node("Odd", ["x"], ["y"], domain="my.own")],
+        [tools.value("x", [2])],
+        [tools.value("y", [2])],
+        domains=["my.own"],
+    )
+    simplified = simplify(model)
+    assert simplified.model is None
+    assert "Odd" in simplified.problem
