@@ -66,8 +66,8 @@ def time_side_by_side(
 ) -> dict[str, Timing]:
     """Time all contenders in interleaved blocks, so that a disturbance of the machine meets each of them.
 
-    Every block starts with runs that do not count: the contender before it left its threads spinning and the caches with
-    its own data.
+    Every block starts with runs that do not count: the contender before it left its threads spinning and the caches
+    with its own data.
     """
     block_s = config.timing_s / config.timing_rounds
     samples: dict[str, list[float]] = {name: [] for name in contenders}

@@ -8,6 +8,7 @@ module                    what it does
 ``simplify``              constant folding and a few rewrites, before the import                     (onnx, onnxruntime)
 ``operators``             operators nobody can import, by node; functions inlined                    (onnx, tvm)
 ``importer``              the model -> a fused relax module and its tasks                            (tvm)
+``constants``             reshaped weights folded by NumPy                                           (tvm)
 ``fast_math``             polynomials in place of libm calls                                         (tvm)
 ``tasks``                 fused functions -> `domain.Task`                                           (tvm)
 ``sample``                where the bundled network lies                                             -

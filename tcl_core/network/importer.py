@@ -19,6 +19,7 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import ImportIssue, ImportReport, Network, Task
 from tcl_core.errors import UserError
 from tcl_core.network import operators
+from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.simplify import simplify
@@ -148,6 +149,7 @@ def _import(model: Any) -> tuple[Any, ImportIssue | None]:
 
 def _fuse(module: Any, target: Any, config: NetworkConfig) -> Any:
     try:
+        module = fold_constants(module)
         if config.fast_math:
             module = fast_math(module)
         with target, tvm.transform.PassContext(opt_level=3):
