@@ -48,7 +48,7 @@ class TrainingConfig:
     epochs: int = 6
     first_epochs: int = 20
     group_limit: int = 128
-    max_seconds: float = 6.0
+    max_seconds: float = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,11 +169,11 @@ class Tuner:
     ) -> Iterator[Event]:
         """Search, select, measure and learn for one task."""
         work = self._works[choice.task_key]
-        left = self._clock.trials_left(self.trials)
-        count = choice.count if left is None else min(choice.count, left)
+        count = self._count(choice, work)
         yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
         with self._clock.stage(Stage.SEARCH):
-            chosen = work.propose(count, model, self._sampler, self._generator, self.cancel)
+            relatives = list(self._works.values())
+            chosen = work.propose(count, model, self._sampler, self._generator, self.cancel, relatives)
         yield self._progress()
         records: list[Record] = []
         if chosen:
@@ -199,6 +199,14 @@ class Tuner:
             learn_s=time.perf_counter() - start,
         )
         self._rounds += 1
+
+    def _count(self, choice: Choice, work: TaskWork) -> int:
+        """Candidates of this round: what the scheduler wants, as far as the budget goes."""
+        limits = [choice.count, self._clock.trials_left(self.trials)]
+        if not work.state.trials:
+            untried = sum(not other.state.trials for other in self._works.values())
+            limits.append(self._clock.first_round(self.trials, untried))
+        return min(limit for limit in limits if limit is not None)
 
     def _measure(
         self, chosen: Sequence[tuple[Replay, Rationale]], work: TaskWork, measurer: Measurer, opened: Opened

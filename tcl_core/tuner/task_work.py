@@ -19,6 +19,10 @@ from tcl_core.selection.base import Sampler
 from tcl_core.space.design_space import DesignSpace
 
 _SEEDS = 32
+_BORROWED = 8
+_BORROWED_SHARE = 4
+"""Of a first round, one in so many candidates at most is borrowed from a task alike."""
+
 _OVERSAMPLING = 8
 """Pool candidates per wanted one: on CUDA nine of ten random candidates are rejected in replay (measured)."""
 
@@ -84,13 +88,23 @@ class TaskWork:
         sampler: Sampler,
         generator: np.random.Generator,
         cancel: CancelToken,
+        relatives: Sequence[TaskWork] = (),
     ) -> list[tuple[Replay, Rationale]]:
-        """Search, select and replay: up to `count` new, distinct, legal schedules with why each was chosen."""
+        """Search, select and replay: up to `count` new, distinct, legal schedules with why each was chosen.
+
+        Args:
+            relatives: other tasks. What was best for a task alike is measured first here, and breeds along, while
+                nothing is known of this one.
+        """
         sketches = self.space.sketches
-        proposals = self._evolution.propose(sketches, self._scorer(model), self._seeds(), self._seen, generator, cancel)
+        score = self._scorer(model)
+        borrowed = self._borrow(relatives) if not self._records else []
+        chosen = self._replay_borrowed(borrowed[: count // _BORROWED_SHARE], score, trained=model.trained)
+        seeds = [*self.best(_SEEDS), *borrowed]
+        proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel)
         self.scored += proposals.scored
         if not proposals.candidates:
-            return []
+            return chosen
         prediction = proposals.pool_prediction
         pool = Pool(
             scores=prediction.scores,
@@ -99,9 +113,10 @@ class TaskWork:
             measured=self._measured_embeddings(model, prediction.embeddings.shape[1]),
         )
         selection = sampler.select(pool, min(len(proposals.candidates), count * _OVERSAMPLING), generator)
-        chosen: list[tuple[Replay, Rationale]] = []
         for place, index in enumerate(selection.indices):
             cancel.checkpoint()
+            if len(chosen) == count:
+                break
             replay = self._new_replay(proposals.candidates[index])
             if replay is not None:
                 rationale = Rationale(
@@ -111,8 +126,32 @@ class TaskWork:
                     uncertainty=_part(selection.uncertainty[place]),
                 )
                 chosen.append((replay, rationale))
-            if len(chosen) == count:
-                break
+        return chosen
+
+    def _borrow(self, relatives: Sequence[TaskWork]) -> list[Candidate]:
+        """The best candidates of tasks with the same anchor and loops, as far as they lie in this task's space."""
+        own = self.state.task
+        borrowed: dict[Candidate, None] = {}
+        for relative in relatives:
+            other = relative.state.task
+            if relative is self or (other.anchor, other.axes) != (own.anchor, own.axes):
+                continue
+            for theirs in relative.best(_BORROWED):
+                candidate = replace(theirs, task_key=own.key)
+                if candidate.sketch < len(self._spaces) and self._spaces[candidate.sketch].row(candidate) is not None:
+                    borrowed[candidate] = None
+        return list(borrowed)
+
+    def _replay_borrowed(
+        self, candidates: Sequence[Candidate], score: Callable[[Population], Prediction], *, trained: bool
+    ) -> list[tuple[Replay, Rationale]]:
+        chosen = []
+        for candidate in candidates:
+            replay = self._new_replay(candidate)
+            if replay is not None:
+                space = self._spaces[candidate.sketch]
+                prediction = score(space.population(space.rows([candidate])[0]))
+                chosen.append((replay, Rationale(score=float(prediction.scores[0]) if trained else None)))
         return chosen
 
     def _new_replay(self, candidate: Candidate) -> Replay | None:
@@ -128,9 +167,10 @@ class TaskWork:
         self._seen.add(result.candidate)
         return result
 
-    def _seeds(self) -> list[Candidate]:
+    def best(self, count: int) -> list[Candidate]:
+        """The fastest measured candidates, fastest first."""
         good = [(record.latency_s, record.candidate) for record in self._records if record.latency_s is not None]
-        return [candidate for _, candidate in sorted(good, key=lambda pair: pair[0] or 0.0)[:_SEEDS]]
+        return [candidate for _, candidate in sorted(good, key=lambda pair: pair[0] or 0.0)[:count]]
 
     def _scorer(self, model: CostModel) -> Callable[[Population], Prediction]:
         def score(population: Population) -> Prediction:

@@ -1,0 +1,48 @@
+"""The budget: time by stage, what is left, and first rounds that reach every task."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcl_core.config import Budget
+from tcl_core.domain import Stage
+from tcl_core.tuner.clock import RunClock
+
+
+def test_stages_add_up_and_a_pause_costs_nothing() -> None:
+    clock = RunClock(Budget())
+    clock.add(Stage.SEARCH, 2.0)
+    clock.add(Stage.SEARCH, 3.0)
+    with clock.stage(Stage.LEARN):
+        pass
+    assert clock.seconds[Stage.SEARCH] == 5.0
+    assert Stage.LEARN in clock.seconds
+    before = clock.elapsed_s
+    clock.hold(1000.0)
+    assert clock.elapsed_s < before
+
+
+def test_no_limit_means_none() -> None:
+    clock = RunClock(Budget())
+    assert clock.trials_left(10_000) is None
+    assert clock.tuning_s is None
+    assert not clock.out_of_time()
+    assert clock.first_round(0, 5) is None
+
+
+def test_minutes_keep_time_back_for_the_library() -> None:
+    assert RunClock(Budget(minutes=1.0)).tuning_s == pytest.approx(51.0)
+    assert RunClock(Budget(minutes=10.0)).tuning_s == pytest.approx(575.0)
+
+
+@given(st.integers(1, 5000), st.integers(1, 300))
+def test_first_rounds_leave_half_of_the_trials(trials: int, tasks: int) -> None:
+    count = RunClock(Budget(trials=trials)).first_round(0, tasks)
+    assert count is not None
+    assert count == 4 or count * tasks <= trials / 2
+
+
+def test_trials_left_never_fall_below_zero() -> None:
+    assert RunClock(Budget(trials=5)).trials_left(9) == 0

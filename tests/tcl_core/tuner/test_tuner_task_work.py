@@ -1,0 +1,139 @@
+"""One task at work: distinct legal proposals with reasons, labels, resumption, and what tasks alike lend each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tcl_core.config import CostModelConfig, SamplerConfig, SearchConfig
+from tcl_core.cost_model import make_cost_model
+from tcl_core.cost_model.base import CostModel
+from tcl_core.domain import Failure, Platform, Rationale, Record, Replay, Source, Stage, Task
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+from tcl_core.features import LAYOUT, platform_features
+from tcl_core.selection import make_sampler
+from tcl_core.tuner.task_work import TaskWork, estimate_s
+
+SEARCH = SearchConfig(population=64, generations=1, pool=64)
+
+
+@pytest.fixture
+def model() -> CostModel:
+    return make_cost_model(CostModelConfig(name="random"), LAYOUT, 0)
+
+
+def work_of(task: Task, platform: Platform) -> TaskWork:
+    return TaskWork(task, platform.target_json, platform_features(platform), SEARCH)
+
+
+def propose(work: TaskWork, model: CostModel, count: int, **more: object) -> list[tuple[Replay, Rationale]]:
+    sampler = make_sampler(SamplerConfig())
+    return work.propose(count, model, sampler, np.random.default_rng(0), CancelToken(), **more)  # type: ignore[arg-type]
+
+
+def record_of(replay: Replay, latency_s: float | None) -> Record:
+    return Record(
+        candidate=replay.candidate,
+        platform="p",
+        trace_json=replay.trace_json,
+        structural_hash=replay.structural_hash,
+        latencies_s=() if latency_s is None else (latency_s,),
+        failure=None if latency_s is not None else Failure(stage=Stage.MEASURE, cause="timeout"),
+        rationale=Rationale(),
+        cut_off=False,
+        source=Source.SEARCH,
+        round=0,
+        measured_at=0.0,
+    )
+
+
+def test_proposals_are_distinct_new_and_reasoned(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    first = propose(work, model, 8)
+    second = propose(work, model, 8)
+    replays = [replay for replay, _ in first + second]
+    assert len(first) == len(second) == 8
+    assert len({replay.structural_hash for replay in replays}) == 16
+    for _, rationale in first:
+        assert rationale.representativeness is not None and 0 <= rationale.representativeness <= 1
+        assert rationale.diversity is not None and 0 <= rationale.diversity <= 1
+    assert work.scored >= 64
+
+
+def test_labels_are_relative_to_the_best_and_zero_for_failures(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    replays = [replay for replay, _ in propose(work, model, 3)]
+    assert work.group(model) is None
+    work.add_records([record_of(replays[0], 2e-3), record_of(replays[1], 1e-3), record_of(replays[2], None)])
+    assert (work.state.trials, work.state.failures, work.state.best_s) == (3, 1, 1e-3)
+    group = work.group(model)
+    assert group is not None
+    assert sorted(group.labels.tolist()) == [0.0, 0.5, 1.0]
+    assert sum(len(batch) for batch in group.batches) == 3
+
+
+def test_what_an_earlier_run_measured_is_not_proposed_again(
+    copy_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    first = work_of(copy_task, cpu_platform)
+    ((replay, _),) = propose(first, model, 4)
+    resumed = work_of(copy_task, cpu_platform)
+    resumed.add_records([record_of(replay, 1e-5)])
+    assert propose(resumed, model, 4) == []
+    resumed.close_round(exhausted=True)
+    assert resumed.state.exhausted
+
+
+def test_a_task_alike_lends_its_best(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
+    lender = work_of(matmul_task, cpu_platform)
+    replays = [replay for replay, _ in propose(lender, model, 6)]
+    lender.add_records([record_of(replay, 1e-3 * (index + 1)) for index, replay in enumerate(replays)])
+    borrower = work_of(replace(matmul_task, key="alike"), cpu_platform)
+    chosen = propose(borrower, model, 8, relatives=[lender, borrower])
+    assert len(chosen) == 8
+    assert [replay.candidate.decisions for replay, _ in chosen[:2]] == [r.candidate.decisions for r in replays[:2]]
+    assert [rationale.diversity for _, rationale in chosen[:2]] == [None, None]
+    assert all(replay.candidate.task_key == "alike" for replay, _ in chosen)
+    stranger = work_of(replace(matmul_task, key="other", anchor="conv"), cpu_platform)
+    strange = propose(stranger, model, 8, relatives=[lender])
+    assert all(rationale.diversity is not None for _, rationale in strange)  # nothing was borrowed
+
+
+def test_a_stop_ends_the_search(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
+    token = CancelToken()
+    token.stop()
+    work = work_of(matmul_task, cpu_platform)
+    with pytest.raises(Interrupted):
+        work.propose(4, model, make_sampler(SamplerConfig()), np.random.default_rng(0), token)
+
+
+def test_the_estimate_needs_every_task(
+    matmul_task: Task, copy_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    one, other = work_of(replace(matmul_task, weight=3), cpu_platform), work_of(copy_task, cpu_platform)
+    one.add_records([record_of(propose(one, model, 1)[0][0], 1e-3)])
+    assert estimate_s([one, other]) is None
+    other.add_records([record_of(propose(other, model, 1)[0][0], 5e-4)])
+    assert estimate_s([one, other]) == pytest.approx(3.5e-3)
+
+
+def test_a_model_on_schedules_scores_what_can_be_replayed(matmul_task: Task, cpu_platform: Platform) -> None:
+    xgb = make_cost_model(CostModelConfig(name="xgb"), LAYOUT, 0)
+    small = TaskWork(
+        matmul_task,
+        cpu_platform.target_json,
+        platform_features(cpu_platform),
+        SearchConfig(population=12, generations=1, pool=8),
+    )
+    chosen = propose(small, xgb, 4)
+    assert len(chosen) == 4
+    small.add_records([record_of(replay, 1e-3 * (i + 1)) for i, (replay, _) in enumerate(chosen)])
+    group = small.group(xgb)
+    assert group is not None
+    xgb.fit([group])
+    assert propose(small, xgb, 2)[0][1].score is not None
