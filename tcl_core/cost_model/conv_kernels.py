@@ -27,20 +27,28 @@ def _convolve(K: int, W: int) -> Any:
 
 
 def conv_forward(D: int, K: int, W: int) -> Any:
-    """Kernel (x, weight_KD, bias_D, y); writes y = silu(conv(x)). x may be a view with unit stride inside."""
+    """Kernel (x, weight_KD, bias_D, history_KD, y); writes y = silu(conv(x)). x may be a view with unit stride inside.
+
+    `history` [K - 1, D] is what came before the first token of every sequence.
+    """
     convolve = _convolve(K, W)
 
     @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
-    def main(x_: T.handle, weight_: T.handle, bias_: T.handle, y_: T.handle) -> None:
+    def main(x_: T.handle, weight_: T.handle, bias_: T.handle, history_: T.handle, y_: T.handle) -> None:
         T.func_attr({"global_symbol": "main", "tirx.noalias": True})
         nb, nt, x_b, x_t = T.int32(), T.int32(), T.int32(), T.int32()
         x = T.match_buffer(x_, (nb, nt, D), strides=[x_b, x_t, 1], align=4)
         weight = T.match_buffer(weight_, (K, D), align=4)
         bias = T.match_buffer(bias_, (D,), align=4)
+        history = T.match_buffer(history_, (K - 1, D), align=4)
         y = T.match_buffer(y_, (nb, nt, D), align=4)
         pre = T.alloc_buffer((W,), "float32", scope="local")
         for b, t, c in T.grid(nb, nt, D // W):
             convolve(b, c, t, x, weight, bias, pre)
+            for k in T.unroll(K - 1):
+                if t + k < K - 1:
+                    for w in T.vectorized(W):
+                        pre[w] = pre[w] + weight[k, c * W + w] * history[t + k, c * W + w]
             for w in T.vectorized(W):
                 y[b, t, c * W + w] = pre[w] * sigmoid(pre[w])
 

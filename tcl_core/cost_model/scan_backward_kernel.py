@@ -14,6 +14,38 @@ from tvm.script import tirx as T  # noqa: N812 - TVMScript's own convention
 from tcl_core.cost_model.lane_math import exp, sigmoid, softplus
 
 
+def _clear(N: int, W: int) -> Any:
+    @T.inline
+    def clear(nt, pB, pC):  # type: ignore[no-untyped-def]
+        for t, n in T.grid(nt, N):
+            for w in T.vectorized(W):
+                pB[t, n * W + w] = T.float32(0)
+                pC[t, n * W + w] = T.float32(0)
+
+    return clear
+
+
+def _enter_chunk(N: int, W: int) -> Any:
+    @T.inline
+    def enter_chunk(c, dA, carry, dA_sum):  # type: ignore[no-untyped-def]
+        for n in T.serial(N):
+            for w in T.vectorized(W):
+                carry[n * W + w] = T.float32(0)
+                dA_sum[n * W + w] = dA[n, c * W + w]
+
+    return enter_chunk
+
+
+def _leave_chunk(N: int, W: int) -> Any:
+    @T.inline
+    def leave_chunk(c, dA_sum, dA):  # type: ignore[no-untyped-def]
+        for n in T.serial(N):
+            for w in T.vectorized(W):
+                dA[n, c * W + w] = dA_sum[n * W + w]
+
+    return leave_chunk
+
+
 def _recompute(N: int, W: int) -> Any:
     @T.inline
     def recompute(b, c, nt, u, delta, A, Bm, h, decay, dt, dtu):  # type: ignore[no-untyped-def]
@@ -102,7 +134,8 @@ def scan_backward(D: int, N: int, W: int) -> Any:
     h [T + 1, N W] and decay, pB, pC [T, N W] are scratch of the caller. Writes du, ddelta, dB, dC, dz; *adds* to
     dA_ND and dD, which are sums over the batch.
     """
-    recompute, sum_lanes = _recompute(N, W), _sum_lanes(N, W)
+    clear, recompute, sum_lanes = _clear(N, W), _recompute(N, W), _sum_lanes(N, W)
+    enter_chunk, leave_chunk = _enter_chunk(N, W), _leave_chunk(N, W)
     enter, walk, leave = _enter_token(W), _walk_states(N, W), _leave_token(W)
 
     @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
@@ -135,35 +168,22 @@ def scan_backward(D: int, N: int, W: int) -> Any:
         dz = T.match_buffer(dz_, (nb, nt, D), align=4)
         carry = T.alloc_buffer((N * W,), "float32", scope="local")
         dA_sum = T.alloc_buffer((N * W,), "float32", scope="local")
-        dt = T.alloc_buffer((W,), "float32", scope="local")
-        dtu = T.alloc_buffer((W,), "float32", scope="local")
-        y = T.alloc_buffer((W,), "float32", scope="local")
-        gate = T.alloc_buffer((W,), "float32", scope="local")
-        g = T.alloc_buffer((W,), "float32", scope="local")
-        gh = T.alloc_buffer((W,), "float32", scope="local")
-        g_dtu = T.alloc_buffer((W,), "float32", scope="local")
-        g_dt = T.alloc_buffer((W,), "float32", scope="local")
-        half = T.alloc_buffer((W // 2,), "float32", scope="local")
+        dt, dtu = T.alloc_buffer((W,), "float32", scope="local"), T.alloc_buffer((W,), "float32", scope="local")
+        y, gate = T.alloc_buffer((W,), "float32", scope="local"), T.alloc_buffer((W,), "float32", scope="local")
+        g, gh = T.alloc_buffer((W,), "float32", scope="local"), T.alloc_buffer((W,), "float32", scope="local")
+        g_dtu, g_dt = T.alloc_buffer((W,), "float32", scope="local"), T.alloc_buffer((W,), "float32", scope="local")
         for b in T.serial(nb):
-            for t, n in T.grid(nt, N):
-                for w in T.vectorized(W):
-                    pB[t, n * W + w] = T.float32(0)
-                    pC[t, n * W + w] = T.float32(0)
+            clear(nt, pB, pC)
             for c in T.serial(D // W):
                 recompute(b, c, nt, u, delta, A, Bm, h, decay, dt, dtu)
-                for n in T.serial(N):
-                    for w in T.vectorized(W):
-                        carry[n * W + w] = T.float32(0)
-                        dA_sum[n * W + w] = dA[n, c * W + w]
+                enter_chunk(c, dA, carry, dA_sum)
                 for i in T.serial(nt):
                     enter(b, c, nt - 1 - i, u, delta, Dv, z, dy, dt, dtu, gate, g, y, g_dtu, g_dt)
                     walk(b, c, nt - 1 - i, A, Bm, Cm, h, decay, pB, pC, carry, dA_sum, g, dt, dtu, y, gh, g_dtu, g_dt)
                     leave(b, c, nt - 1 - i, u, delta, Dv, z, dy, dt, gate, g, y, g_dtu, g_dt, du, ddelta, dD, dz)
-                for n in T.serial(N):
-                    for w in T.vectorized(W):
-                        dA[n, c * W + w] = dA_sum[n * W + w]
+                leave_chunk(c, dA_sum, dA)
             for t in T.serial(nt):
-                sum_lanes(b, t, pB, half, dB)
-                sum_lanes(b, t, pC, half, dC)
+                sum_lanes(b, t, pB, gh, dB)
+                sum_lanes(b, t, pC, gh, dC)
 
     return main

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from tcl_core.cost_model.scan_reference import causal_conv_silu_reference
+from tcl_core.cost_model.scan_reference import causal_conv_silu_reference, selective_scan_reference
 
 
 def importable() -> bool:
@@ -20,9 +20,21 @@ def importable() -> bool:
 
 
 def scan(
-    u_BTD: Tensor, delta_BTD: Tensor, A_DN: Tensor, B_BTN: Tensor, C_BTN: Tensor, D_D: Tensor, z_BTD: Tensor
+    u_BTD: Tensor,
+    delta_BTD: Tensor,
+    A_DN: Tensor,
+    B_BTN: Tensor,
+    C_BTN: Tensor,
+    D_D: Tensor,
+    z_BTD: Tensor,
+    state_DN: Tensor | None = None,
 ) -> Tensor:
-    """See `scan_reference.selective_scan_reference`; float32 on a CUDA device."""
+    """See `scan_reference.selective_scan_reference`; float32 on a CUDA device.
+
+    mamba-ssm cannot start from a state: that goes the readable way.
+    """
+    if state_DN is not None:
+        return selective_scan_reference(u_BTD, delta_BTD, A_DN, B_BTN, C_BTN, D_D, z_BTD, state_DN)
     from mamba_ssm.ops.selective_scan_interface import selective_scan_fn
 
     inputs = [each.transpose(1, 2).contiguous() for each in (u_BTD, delta_BTD, B_BTN, C_BTN, z_BTD)]

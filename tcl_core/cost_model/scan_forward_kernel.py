@@ -25,12 +25,15 @@ def step(log_decay: Any, state: Any, drive: Any) -> Any:
 
 
 def scan_forward(D: int, N: int, W: int) -> Any:
-    """Kernel (u, delta, A_ND, B, C, D, z, y); writes y. B, C and z may be views with unit stride inside."""
+    """Kernel (u, delta, A_ND, B, C, D, z, state_ND, y); writes y.
+
+    B, C and z may be views with unit stride inside. `state` is what every sequence starts from.
+    """
 
     @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
     def main(
         u_: T.handle, delta_: T.handle, A_: T.handle, B_: T.handle,
-        C_: T.handle, D_: T.handle, z_: T.handle, y_: T.handle,
+        C_: T.handle, D_: T.handle, z_: T.handle, state_: T.handle, y_: T.handle,
     ) -> None:  # fmt: skip
         T.func_attr({"global_symbol": "main", "tirx.noalias": True})
         nb, nt = T.int32(), T.int32()
@@ -42,6 +45,7 @@ def scan_forward(D: int, N: int, W: int) -> Any:
         Cm = T.match_buffer(C_, (nb, nt, N), strides=[C_b, C_t, 1], align=4)
         Dv = T.match_buffer(D_, (D,), align=4)
         z = T.match_buffer(z_, (nb, nt, D), strides=[z_b, z_t, 1], align=4)
+        state = T.match_buffer(state_, (N, D), align=4)
         y = T.match_buffer(y_, (nb, nt, D), align=4)
         h = T.alloc_buffer((N * W,), "float32", scope="local")
         dt = T.alloc_buffer((W,), "float32", scope="local")
@@ -50,7 +54,7 @@ def scan_forward(D: int, N: int, W: int) -> Any:
         for b, c in T.grid(nb, D // W):
             for n in T.unroll(N):
                 for w in T.vectorized(W):
-                    h[n * W + w] = T.float32(0)
+                    h[n * W + w] = state[n, c * W + w]
             for t in T.serial(nt):
                 for w in T.vectorized(W):
                     dt[w] = softplus(delta[b, t, c * W + w])

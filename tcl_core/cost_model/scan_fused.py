@@ -1,16 +1,18 @@
 """The fused CPU route: TensorIR kernels built by TVM's own LLVM at first use, called on torch tensors without a copy.
 
 No C++ compiler is needed on the user's machine. Shape legend: B sequences, T tokens, D channels, N states, K taps.
-The kernels are serial; the batch is split over as many threads as torch uses, by a pool that sleeps between calls.
-TVM's own pool is left alone: it takes half the logical cores of an x86 machine whatever torch was told, and its
-workers spin after each kernel, on the core that torch's next matrix product needs.
+The kernels are serial; inside `FusedKernels.threads` the batch is split over as many threads as torch uses, by a pool
+that sleeps between kernels and ends with the block. TVM's own pool is left alone: it takes half the logical cores of
+an x86 machine whatever torch was told, and its workers spin after each kernel, on the core that torch's next matrix
+product needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -35,7 +37,7 @@ def supports(channels: int) -> bool:
 
 
 class FusedKernels:
-    """Convolution and scan for one (D, N, K); thread-safe to build from one thread at a time."""
+    """Convolution and scan for one (D, N, K). Compiled kernels are shared by the process, threads by nobody."""
 
     def __init__(self, channels: int, states: int, taps: int) -> None:
         if not supports(channels):
@@ -50,9 +52,9 @@ class FusedKernels:
         """Copies of a model share its kernels and threads: they hold no state of the model."""
         return self
 
-    def convolve(self, x_BTD: Tensor, weight_DK: Tensor, bias_D: Tensor) -> Tensor:
-        """See `scan_reference.causal_conv_silu_reference`; float32 on the CPU."""
-        result: Tensor = _Convolution.apply(self, x_BTD, weight_DK, bias_D)  # type: ignore[no-untyped-call]
+    def convolve(self, x_BTD: Tensor, weight_DK: Tensor, bias_D: Tensor, history_KD: Tensor | None = None) -> Tensor:
+        """See `scan_reference.causal_conv_silu_reference`; float32 on the CPU. No gradients after a history."""
+        result: Tensor = _Convolution.apply(self, x_BTD, weight_DK, bias_D, history_KD)  # type: ignore[no-untyped-call]
         return result
 
     def scan(
@@ -64,58 +66,80 @@ class FusedKernels:
         C_BTN: Tensor,
         D_D: Tensor,
         z_BTD: Tensor,
+        state_DN: Tensor | None = None,
     ) -> Tensor:
-        """See `scan_reference.selective_scan_reference`; float32 on the CPU."""
-        result: Tensor = _Scan.apply(self, u_BTD, delta_BTD, A_DN, B_BTN, C_BTN, D_D, z_BTD)  # type: ignore[no-untyped-call]
+        """See `scan_reference.selective_scan_reference`; float32 on the CPU. No gradients after a state."""
+        result: Tensor = _Scan.apply(self, u_BTD, delta_BTD, A_DN, B_BTN, C_BTN, D_D, z_BTD, state_DN)  # type: ignore[no-untyped-call]
         return result
 
-    @cached_property
+    @property
     def conv_forward(self) -> Callable[..., None]:
-        from tcl_core.cost_model.conv_kernels import conv_forward
+        """See `conv_kernels.conv_forward`."""
+        return _kernel("conv_forward", self.channels, self.taps, self.lanes)
 
-        return _build(conv_forward(self.channels, self.taps, self.lanes))
-
-    @cached_property
+    @property
     def conv_backward(self) -> Callable[..., None]:
-        from tcl_core.cost_model.conv_kernels import conv_backward
+        """See `conv_kernels.conv_backward`."""
+        return _kernel("conv_backward", self.channels, self.taps, self.lanes)
 
-        return _build(conv_backward(self.channels, self.taps, self.lanes))
-
-    @cached_property
+    @property
     def scan_forward(self) -> Callable[..., None]:
-        from tcl_core.cost_model.scan_forward_kernel import scan_forward
+        """See `scan_forward_kernel.scan_forward`."""
+        return _kernel("scan_forward", self.channels, self.states, self.lanes)
 
-        return _build(scan_forward(self.channels, self.states, self.lanes))
-
-    @cached_property
+    @property
     def scan_backward(self) -> Callable[..., None]:
-        from tcl_core.cost_model.scan_backward_kernel import scan_backward
+        """See `scan_backward_kernel.scan_backward`."""
+        return _kernel("scan_backward", self.channels, self.states, self.lanes)
 
-        return _build(scan_backward(self.channels, self.states, self.lanes))
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """While this is open, work is shared by `torch.get_num_threads()` threads, this one included."""
+        others = torch.get_num_threads() - 1
+        if self._pool is not None or others == 0:
+            yield
+            return
+        with ThreadPoolExecutor(others, thread_name_prefix="fused-scan") as pool:
+            self._pool = pool
+            try:
+                yield
+            finally:
+                self._pool = None
 
     def split(self, batch: int) -> list[slice]:
-        """One contiguous slice of the batch per thread."""
-        parts = min(torch.get_num_threads(), batch)
+        """One contiguous slice of the batch per thread; a single one where no threads are open."""
+        parts = min(torch.get_num_threads() if self._pool is not None else 1, batch)
         edges = [batch * part // parts for part in range(parts + 1)] if parts else []
         return [slice(low, high) for low, high in pairwise(edges)]
 
     def run(self, work: Callable[[slice], Any], slices: Sequence[slice]) -> list[Any]:
         """Call `work` on every slice, side by side; the first on the calling thread."""
-        if len(slices) > 1 and self._pool is None:
-            self._pool = ThreadPoolExecutor(len(slices) - 1, thread_name_prefix="fused-scan")
-        futures = [self._pool.submit(work, part) for part in slices[1:]] if self._pool else []
+        if self._pool is None:
+            return [work(part) for part in slices]
+        futures = [self._pool.submit(work, part) for part in slices[1:]]
         mine = [work(part) for part in slices[:1]]
         return mine + [future.result() for future in futures]
 
 
-def _build(function: Any) -> Callable[..., None]:
+@cache
+def _kernel(name: str, channels: int, size: int, lanes: int) -> Callable[..., None]:
+    """A compiled kernel, built once in a process (0.1 to 0.6 s each)."""
     import tvm
 
+    from tcl_core.cost_model import conv_kernels, scan_backward_kernel, scan_forward_kernel
+
+    makers = {
+        "conv_forward": conv_kernels.conv_forward,
+        "conv_backward": conv_kernels.conv_backward,
+        "scan_forward": scan_forward_kernel.scan_forward,
+        "scan_backward": scan_backward_kernel.scan_backward,
+    }
     target: dict[str, Any] = {"kind": "llvm"}
     processor = _PROCESSORS.get(torch.backends.cpu.get_cpu_capability())
     if processor is not None:
         target["mcpu"] = processor
-    kernel: Callable[..., None] = tvm.compile(tvm.IRModule({"main": function}), tvm.target.Target(target))["main"]
+    module = tvm.IRModule({"main": makers[name](channels, size, lanes)})
+    kernel: Callable[..., None] = tvm.compile(module, tvm.target.Target(target))["main"]
     return kernel
 
 
@@ -129,22 +153,37 @@ def _unit_stride(x: Tensor) -> Tensor:
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
+def _kernels_of_whole_sequence(ctx: Any) -> FusedKernels:
+    if ctx.resumed:
+        raise RuntimeError("a scan that was resumed from a state has no gradients")
+    kernels: FusedKernels = ctx.kernels
+    return kernels
+
+
 class _Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, kernels: FusedKernels, x_BTD: Tensor, weight_DK: Tensor, bias_D: Tensor) -> Tensor:
+    def forward(
+        ctx: Any,
+        kernels: FusedKernels,
+        x_BTD: Tensor,
+        weight_DK: Tensor,
+        bias_D: Tensor,
+        history_KD: Tensor | None,
+    ) -> Tensor:
         x, weight, bias = _unit_stride(x_BTD), _dense(weight_DK.T), _dense(bias_D)
-        ctx.kernels = kernels
+        history = torch.zeros(kernels.taps - 1, kernels.channels) if history_KD is None else _dense(history_KD)
+        ctx.kernels, ctx.resumed = kernels, history_KD is not None
         ctx.save_for_backward(x, weight, bias)
         y = torch.empty(x.shape)
         if y.numel():
             kernel = kernels.conv_forward
-            kernels.run(lambda part: kernel(x[part], weight, bias, y[part]), kernels.split(len(x)))
+            kernels.run(lambda part: kernel(x[part], weight, bias, history, y[part]), kernels.split(len(x)))
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy_BTD: Tensor) -> tuple[Tensor | None, ...]:
-        kernels: FusedKernels = ctx.kernels
+        kernels = _kernels_of_whole_sequence(ctx)
         x, weight, bias = ctx.saved_tensors
         dy, dx = _dense(dy_BTD), torch.zeros(x.shape)
         kernel = kernels.conv_backward
@@ -157,7 +196,7 @@ class _Convolution(torch.autograd.Function):
 
         sums = kernels.run(work, kernels.split(len(x)) if x.numel() else [])
         dweight = sum((each for each, _ in sums), torch.zeros(weight.shape))
-        return None, dx, dweight.T, sum((each for _, each in sums), torch.zeros_like(bias))
+        return None, dx, dweight.T, sum((each for _, each in sums), torch.zeros_like(bias)), None
 
 
 class _Scan(torch.autograd.Function):
@@ -172,17 +211,19 @@ class _Scan(torch.autograd.Function):
         C_BTN: Tensor,
         D_D: Tensor,
         z_BTD: Tensor,
+        state_DN: Tensor | None,
     ) -> Tensor:
         u, delta, A, D = _dense(u_BTD), _dense(delta_BTD), _dense(A_DN.T), _dense(D_D)
         B, C, z = _unit_stride(B_BTN), _unit_stride(C_BTN), _unit_stride(z_BTD)
-        ctx.kernels = kernels
+        state = torch.zeros(A.shape) if state_DN is None else _dense(state_DN.T)
+        ctx.kernels, ctx.resumed = kernels, state_DN is not None
         ctx.save_for_backward(u, delta, A, B, C, D, z)
         y = torch.empty(u.shape)
         if y.numel():
             kernel = kernels.scan_forward
 
             def work(part: slice) -> None:
-                kernel(u[part], delta[part], A, B[part], C[part], D, z[part], y[part])
+                kernel(u[part], delta[part], A, B[part], C[part], D, z[part], state, y[part])
 
             kernels.run(work, kernels.split(len(u)))
         return y
@@ -190,7 +231,7 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, dy_BTD: Tensor) -> tuple[Tensor | None, ...]:
-        kernels: FusedKernels = ctx.kernels
+        kernels = _kernels_of_whole_sequence(ctx)
         u, delta, A, B, C, D, z = ctx.saved_tensors
         tokens, row = u.shape[1], kernels.states * kernels.lanes
         dy = _dense(dy_BTD)
@@ -210,4 +251,4 @@ class _Scan(torch.autograd.Function):
         sums = kernels.run(work, kernels.split(len(u)) if u.numel() else [])
         dA = sum((each for each, _ in sums), torch.zeros_like(A))
         dD = sum((each for _, each in sums), torch.zeros_like(D))
-        return None, du, ddelta, dA.T, dB, dC, dD, dz
+        return None, du, ddelta, dA.T, dB, dC, dD, dz, None

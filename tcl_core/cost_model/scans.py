@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Protocol
 
 from torch import Tensor
 
@@ -15,14 +17,47 @@ from tcl_core.errors import UserError
 ROUTES = ("auto", "reference", "fused", "cuda")
 
 
+class Convolve(Protocol):
+    """Signature of `scan_reference.causal_conv_silu_reference`."""
+
+    def __call__(
+        self, x_BTD: Tensor, weight_DK: Tensor, bias_D: Tensor, history_KD: Tensor | None = None, /
+    ) -> Tensor: ...
+
+
+class Scan(Protocol):
+    """Signature of `scan_reference.selective_scan_reference`."""
+
+    def __call__(
+        self,
+        u_BTD: Tensor,
+        delta_BTD: Tensor,
+        A_DN: Tensor,
+        B_BTN: Tensor,
+        C_BTN: Tensor,
+        D_D: Tensor,
+        z_BTD: Tensor,
+        state_DN: Tensor | None = None,
+        /,
+    ) -> Tensor: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class SequenceOps:
-    """One route; the signatures are those of `projection` and `scan_reference`."""
+    """One route.
+
+    Attributes:
+        project: signature of `projection.project_linear`.
+        threads: opens a block in which a route that brings its own threads may use them.
+        resumes: whether starting from a state costs no more than starting from zero.
+    """
 
     name: str
     project: Callable[[Tensor, Tensor, Tensor | None], Tensor]
-    convolve: Callable[[Tensor, Tensor, Tensor], Tensor]
-    scan: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+    convolve: Convolve
+    scan: Scan
+    threads: Callable[[], AbstractContextManager[None]] = nullcontext
+    resumes: bool = True
 
 
 def choose_ops(route: str, device: str, *, channels: int, states: int, taps: int) -> SequenceOps:

@@ -28,6 +28,8 @@ _ANCHOR = 0.01
 """Weight of the squared mean score of each head inside a task. A ranking loss leaves every head's offset free; held
 at zero, the spread over heads is disagreement about candidates and nothing else."""
 
+_SMALLEST_SCALE = 1e-6
+
 
 @dataclass(frozen=True, kw_only=True)
 class RankedGroup:
@@ -123,10 +125,12 @@ def train(
     for _ in range(epochs):
         good = copy.deepcopy(ranker.state_dict())
         losses = []
+        late = False
         for group in _steps(groups, config.group_limit, rng):
             if cancel is not None and cancel.stopped:
                 raise Interrupted
-            if time.perf_counter() - started > config.max_seconds:
+            late = time.perf_counter() - started > config.max_seconds
+            if late:
                 break
             losses.append(_step(ranker, optimiser, group, config.gradient_clip))
             samples += len(group.labels_N)
@@ -134,13 +138,24 @@ def train(
                 ranker.load_state_dict(good)
                 optimiser.state.clear()
                 return FitReport(epochs=done, samples=samples, seconds=time.perf_counter() - started, loss=None)
-        else:
-            done += 1
-            loss = float(np.mean(losses)) if losses else None
-            continue
         loss = float(np.mean(losses)) if losses else loss
-        break
+        if late:
+            break
+        done += 1
+    _measure_scale(ranker, groups, config.group_limit)
     return FitReport(epochs=done, samples=samples, seconds=time.perf_counter() - started, loss=loss)
+
+
+@torch.no_grad()
+def _measure_scale(ranker: Ranker, groups: Sequence[RankedGroup], limit: int) -> None:
+    """Root mean square over tasks of each head's standard deviation inside a task."""
+    ranker.eval()
+    variances_GK = []
+    for group in groups:
+        every = -(-len(group.labels_N) // limit)
+        scores_NK, _ = ranker(group.pick(torch.arange(0, len(group.labels_N), every)).given)
+        variances_GK.append(scores_NK.var(dim=0, unbiased=False))
+    ranker.heads.scale.copy_(torch.stack(variances_GK).mean(dim=0).sqrt().clamp(min=_SMALLEST_SCALE))
 
 
 def _steps(groups: Sequence[RankedGroup], limit: int, rng: np.random.Generator) -> Iterator[RankedGroup]:

@@ -70,10 +70,10 @@ def schedule_batch(count: int, first_seed: int) -> ScheduleBatch:
 
 
 def schedule_labels(batch: ScheduleBatch) -> np.ndarray:
-    """Speeds in (0, 1]: faster with a larger innermost tile of the first tiled loop."""
+    """Speeds in (0, 1]: faster with a larger innermost tile of the contiguous loop, the second that is tiled."""
     speeds = []
     for candidate in batch.candidates:
         trace = candidate.sch.trace
-        tile = next(trace.decisions[each] for each in trace.insts if each.kind.name == "SamplePerfectTile")
-        speeds.append(1.0 + np.log2(float(tile[-1])) + 0.1 * np.log2(float(tile[-2])))
+        tiles = [trace.decisions[each] for each in trace.insts if each.kind.name == "SamplePerfectTile"]
+        speeds.append(1.0 + np.log2(float(tiles[1][-1])))
     return (np.array(speeds) / max(speeds)).astype(np.float32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def test_everything_comes_back(path: Path) -> None:
         assert found.tensors[name].dtype == tensor.dtype
         np.testing.assert_array_equal(found.tensors[name], tensor)
     assert {"torch", "safetensors"} <= set(found.libraries)
-    assert os.listdir(path.parent) == [path.name]
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_other_vocabularies_and_models_are_refused(path: Path) -> None:
@@ -98,7 +97,7 @@ def test_a_full_disk_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(UserError, match="No space left"):
         write_checkpoint(path, replace(CHECKPOINT, facts={"fits": 4}))
     assert path.read_bytes() == before
-    assert os.listdir(path.parent) == [path.name]
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:

@@ -119,6 +119,24 @@ def test_a_candidate_scores_the_same_in_any_company(make, world: World) -> None:
     np.testing.assert_allclose(model.predict(part).scores, together[5:12], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("first", [0, 4, 11])
+def test_mamba_finds_the_first_token_that_differs(first: int) -> None:
+    """Many candidates share their beginning, one at a time they do not: the scores are the same."""
+    training = TrainingConfig(learning_rate=3e-3, first_epochs=2, max_seconds=1e9)
+    model = make_cost_model(CostModelConfig(training=training), LAYOUT, 0)
+    model.fit([token_group(1)])
+    batch = token_batch(5, 40)
+    fields = np.tile(batch.fields[:1], (40, 1, 1))
+    fields[:, first, 3] = np.arange(40) / 40
+    batch = replace(batch, fields=fields)
+    alone = np.concatenate([model.predict(_rows(batch, slice(i, i + 1))).scores for i in range(40)])
+    together = model.predict(batch).scores
+    np.testing.assert_allclose(together, alone, rtol=1e-3, atol=1e-4)
+    assert len(np.unique(together)) > 20
+    same = model.predict(replace(batch, fields=np.tile(fields[:1], (40, 1, 1)))).scores
+    np.testing.assert_allclose(same, alone[0], rtol=1e-3, atol=1e-4)
+
+
 def test_checkpoint_gives_equal_predictions_and_learning_goes_on(make, world: World, tmp_path: Path) -> None:
     model, restored = make(1), make(2)
     model.fit(world.groups)

@@ -63,9 +63,9 @@ def test_initialisation_is_official() -> None:
     fresh = block()
     torch.testing.assert_close(torch.exp(fresh.A_log)[7], torch.arange(1.0, STATES + 1))
     assert torch.equal(fresh.D, torch.ones(CHANNELS))
-    steps = torch.nn.functional.softplus(fresh.dt_proj.bias)
+    steps = torch.nn.functional.softplus(fresh.dt_proj.bias).detach()
     assert 1e-3 * 0.99 <= float(steps.min()) < float(steps.max()) <= 0.1 * 1.01
-    assert float(fresh.dt_proj.weight.abs().max()) <= RANK**-0.5
+    assert float(fresh.dt_proj.weight.detach().abs().max()) <= RANK**-0.5
 
 
 def test_one_checkpoint_for_both_cpu_routes_forward_and_backward() -> None:
@@ -109,6 +109,21 @@ def test_padding_on_the_right_is_exact(route: str) -> None:
     with torch.inference_mode():
         for found, wanted in zip(network(padded), network(alone), strict=True):
             torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("route", ["reference", "fused"])
+@pytest.mark.parametrize("shared", [0, 1, 2, 7])
+def test_a_shared_beginning_read_once_changes_nothing(route: str, shared: int) -> None:
+    network, given = ranker(route), ranker_input(4, 8)
+    given.fields_NTF[:, :shared] = given.fields_NTF[:1, :shared]
+    with torch.inference_mode():
+        wanted = network(given)
+        prefix = network.read_prefix(
+            given.kinds_T[:shared], given.fields_NTF[0, :shared], given.task_C, given.platform_C
+        )
+        found = network.resume(prefix, given.kinds_T[shared:], given.fields_NTF[:, shared:])
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_ranker_is_of_the_size_the_method_names() -> None:

@@ -12,14 +12,11 @@ from torch import Tensor
 
 from tcl_core.cost_model.projection import project_linear, project_onednn
 from tcl_core.cost_model.scan_fused import FusedKernels
-from tcl_core.cost_model.scan_reference import causal_conv_silu_reference, selective_scan_reference
+from tcl_core.cost_model.scan_reference import causal_conv_silu_reference, scan_with_state, selective_scan_reference
 from tcl_core.cost_model.scans import choose_ops
 from tcl_core.errors import UserError
 
 CHANNELS, STATES, TAPS = 32, 16, 4
-
-# The kernels' pool lives as long as the module's fixture.
-pytestmark = pytest.mark.keeps_threads
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +99,33 @@ def test_other_channels_and_states(channels: int, states: int) -> None:
     assert_agrees(kernels.scan, selective_scan_reference, inputs)
 
 
+@pytest.mark.parametrize("cut", [0, 1, 2, 5, 8])
+def test_a_resumed_scan_goes_on_where_the_prefix_ended(kernels: FusedKernels, cut: int) -> None:
+    """One prefix, the same for all sequences, then the rest by the fused route: as if never cut."""
+    u, delta, A, B, C, D, z = (each.float() for each in scan_inputs(11, 1, 8))
+    whole = selective_scan_reference(u, delta, A, B, C, D, z)
+    _, state = scan_with_state(u[:, :cut], delta[:, :cut], A, B[:, :cut], C[:, :cut], D, z[:, :cut])
+    rest = [each[:, cut:].expand(3, -1, -1) for each in (u, delta, B, C, z)]
+    found = kernels.scan(rest[0], rest[1], A, rest[2], rest[3], D, rest[4], state[0])
+    torch.testing.assert_close(found, whole[:, cut:].expand(3, -1, -1), rtol=1e-4, atol=1e-5)
+
+    x, weight, bias = (each.float() for each in conv_inputs(11, 1, 8))
+    whole = causal_conv_silu_reference(x, weight, bias)
+    history = torch.nn.functional.pad(x[0, :cut], (0, 0, TAPS - 1, 0))[cut:]
+    for convolve in (kernels.convolve, causal_conv_silu_reference):
+        found = convolve(x[:, cut:].expand(3, -1, -1), weight, bias, history)
+        torch.testing.assert_close(found, whole[:, cut:].expand(3, -1, -1), rtol=1e-4, atol=1e-5)
+
+
+def test_a_resumed_scan_refuses_to_give_wrong_gradients(kernels: FusedKernels) -> None:
+    inputs = float32_views(scan_inputs(0, 2, 3))
+    with pytest.raises(RuntimeError, match="resumed"):
+        kernels.scan(*inputs, torch.zeros(CHANNELS, STATES)).sum().backward()
+    x, weight, bias = float32_views(conv_inputs(0, 2, 3))
+    with pytest.raises(RuntimeError, match="resumed"):
+        kernels.convolve(x, weight, bias, torch.zeros(TAPS - 1, CHANNELS)).sum().backward()
+
+
 def test_extreme_steps_stay_finite_and_exact(kernels: FusedKernels) -> None:
     """Decays that underflow, steps that vanish, gates that saturate."""
     inputs = scan_inputs(5, 2, 6)
@@ -118,22 +142,38 @@ def test_empty_batches(kernels: FusedKernels, batch: int, tokens: int) -> None:
     assert not torch.autograd.grad(y.sum(), inputs)[2].any()
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_threads_do_not_change_the_scan(kernels: FusedKernels, threads: int) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_do_not_change_the_results(kernels: FusedKernels, threads: int) -> None:
+    """Nothing but the order of the sums over the batch; and the threads end with the block."""
     before = torch.get_num_threads()
-    inputs = [each.float() for each in scan_inputs(7, 5, 8)]
-    expected = kernels.scan(*inputs)
+    alone = float32_views(scan_inputs(7, 5, 8))
+    expected = kernels.scan(*alone)
+    gradients = torch.autograd.grad(expected.sum(), alone)
     torch.set_num_threads(threads)
     try:
-        assert torch.equal(kernels.scan(*inputs), expected)
+        with kernels.threads(), kernels.threads():
+            assert len(kernels.split(5)) == threads
+            together = float32_views(scan_inputs(7, 5, 8))
+            found = kernels.scan(*together)
+            assert torch.equal(found, expected)
+            for one, other in zip(torch.autograd.grad(found.sum(), together), gradients, strict=True):
+                torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-4)
     finally:
         torch.set_num_threads(before)
+    assert len(kernels.split(5)) == 1
+
+
+def test_an_error_inside_leaves_no_threads_open(kernels: FusedKernels) -> None:
+    with pytest.raises(ZeroDivisionError), kernels.threads():
+        kernels.run(lambda part: 1 // part.start, [slice(1, 2), slice(0, 1)])
+    assert len(kernels.split(5)) == 1
 
 
 def test_split_covers_the_batch_once(kernels: FusedKernels) -> None:
-    for batch in range(6):
-        rows = [row for part in kernels.split(batch) for row in range(batch)[part]]
-        assert rows == list(range(batch))
+    with kernels.threads():
+        for batch in range(6):
+            rows = [row for part in kernels.split(batch) for row in range(batch)[part]]
+            assert rows == list(range(batch))
 
 
 def test_reference_gradients_are_right() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from cost_model_fakes import LAYOUT, pairwise_accuracy, token_batch, token_group, token_labels
+from cost_model_fakes import LAYOUT, token_batch, token_group, token_labels
 
 from tcl_core.batches import TaskGroup
 from tcl_core.config import CostModelConfig, ModelConfig, TrainingConfig
@@ -54,8 +54,9 @@ def test_fit_takes_first_epochs_then_epochs_and_goes_on_from_what_it_knows() -> 
     assert second.loss is not None
     assert first.loss is not None
     assert second.loss < first.loss
-    step = 2 * CONFIG.training.learning_rate * second.epochs
-    assert all(float((tensor - before[name]).abs().max()) < 10 * step for name, tensor in weights(fitted).items())
+    step = CONFIG.training.learning_rate * second.epochs
+    for name, tensor in weights(fitted).items():
+        assert name == "heads.scale" or float((tensor - before[name]).abs().max()) < 20 * step
 
 
 def test_fits_repeat_exactly_whatever_the_process_did_with_its_own_random_state() -> None:
@@ -167,12 +168,29 @@ def test_bootstrap_weights_stay_with_the_record_and_differ_between_heads() -> No
     assert float(two.weights_KN.mean()) == pytest.approx(1.0, abs=0.4)
 
 
-def test_spread_is_wider_where_nothing_was_measured() -> None:
-    """Heads agree on what they were trained on, and less on what lies far outside."""
+def test_heads_agree_most_on_what_was_measured() -> None:
+    """Spread means something: it is wider on candidates of the same sketch that were not measured."""
     config = replace(CONFIG, training=TrainingConfig(first_epochs=60, learning_rate=3e-3, max_seconds=1e9))
-    fitted, group = model(config), token_group(1, count=64, tokens=(12,))
+    group, unseen = token_group(1, count=64, tokens=(12,)), token_batch(50, 128)
+    known, unknown = [], []
+    for seed in range(3):
+        fitted = model(config, seed)
+        fitted.fit([group])
+        known.append(np.median(fitted.predict(group.batches[0]).spread))
+        unknown.append(np.median(fitted.predict(unseen).spread))
+    assert 0 < np.mean(known) < np.mean(unknown)
+
+
+def test_heads_are_compared_on_one_scale() -> None:
+    """A head that merely shouts does not change score or spread once its scale is measured."""
+    fitted, group = model(), token_group(1)
     fitted.fit([group])
-    known = fitted.predict(group.batches[0])
-    strange = fitted.predict(replace(group.batches[0], fields=group.batches[0].fields * 3 - 1))
-    assert pairwise_accuracy(known.scores, group.labels) > 0.8
-    assert np.median(strange.spread) > np.median(known.spread) > 0
+    before = fitted.predict(group.batches[0])
+    ranked = rank_group(group, heads=4, seed=0, device=CPU)
+    assert ranked is not None
+    with torch.no_grad():
+        fitted.ranker.heads.out[2] *= 50
+    training_module._measure_scale(fitted.ranker, [ranked], 128)
+    after = fitted.predict(group.batches[0])
+    np.testing.assert_allclose(after.scores, before.scores, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(after.spread, before.spread, rtol=1e-3, atol=1e-4)
