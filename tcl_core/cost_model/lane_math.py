@@ -48,7 +48,7 @@ def exp(x: Any, *, bounded_above: bool = False) -> Any:
     if not bounded_above:
         x = T.min(x, constant(_HIGHEST))
     # Through an integer and back: TVM 0.27 folds (y + c) - c to y for floats too, and the rounding would be gone
-    # (seen: decays off by up to 41%). The detour can go when its simplifier leaves floats alone.
+    # (seen: wrong results). The detour can go when its simplifier leaves floats alone.
     bits = T.reinterpret("int32", x * constant(_LOG2_E) + constant(_ROUND))
     k = T.reinterpret("float32", bits) - constant(_ROUND)
     r = (x - k * constant(_LN2_HIGH)) - k * constant(_LN2_LOW)

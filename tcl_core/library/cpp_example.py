@@ -19,6 +19,7 @@ _CPP = """\
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ void Print(const ffi::Any& value) {
 }
 
 int main(int argc, char** argv) {
+  // Read when TVM starts its threads; its own default is half the logical cores.
+  setenv("TVM_NUM_THREADS", "@THREADS@", 0);
   std::string path = argc > 1 ? argv[1] : "./@LIBRARY@";
   DLDevice device{@DEVICE@, 0};
   ffi::Module library = ffi::Module::LoadFromFile(path);
@@ -95,7 +98,7 @@ With the same wheels installed, in this folder (Linux; @COMPILER@):
 ./run ./@LIBRARY@
 ```
 
-Threads: set `TVM_NUM_THREADS` before the start. The library was measured with @THREADS@.
+Threads: as many as it was measured with (@THREADS@); set `TVM_NUM_THREADS` before the start for another number.
 """
 
 COMPILE_COMMAND = """\
@@ -118,6 +121,7 @@ def cpp_source(manifest: Mapping[str, Any]) -> str:
     return _fill(
         _CPP,
         LIBRARY=manifest["library"],
+        THREADS=str(manifest["platform"]["threads"]),
         DEVICE="kDLCUDA" if manifest["device"] == "cuda" else "kDLCPU",
         FUNCTION=manifest["function"],
         INPUTS=inputs,

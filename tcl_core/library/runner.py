@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -64,6 +65,8 @@ def main() -> None:
     manifest = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
     arrays = read_inputs(manifest["inputs"], options.input)
 
+    # Read when TVM starts its threads; its own default is half the logical cores.
+    os.environ.setdefault("TVM_NUM_THREADS", str(manifest["platform"]["threads"]))
     import tvm
     from tvm import relax
 

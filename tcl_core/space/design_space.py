@@ -9,7 +9,7 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm.s_tir import Schedule
-from tvm.s_tir.schedule import ScheduleError, Trace
+from tvm.s_tir.schedule import Trace
 
 from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
@@ -63,7 +63,7 @@ class DesignSpace:
         schedule = Schedule(self._module, seed=1, debug_mask="none", error_render_level="none")
         try:
             with_decisions(trace, decisions).apply_to_schedule(schedule, remove_postproc=True)
-        except (ScheduleError, tvm.error.TVMError, RuntimeError, ValueError):
+        except (RuntimeError, ValueError):
             return None  # a primitive does not apply under these decisions: the candidate is illegal
         return schedule
 
