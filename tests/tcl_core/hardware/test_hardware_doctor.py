@@ -40,7 +40,7 @@ def test_every_pin_of_the_project_is_checked(checks):
     named = {requirement.name for requirement in doctor.requirements()}
 
     assert named <= checks.keys()
-    assert {"apache-tvm-ffi", "PySide6-Essentials", "xgboost"} <= named
+    assert {"apache-tvm-ffi", "PySide6-Essentials", "onnxruntime"} <= named
 
 
 def test_an_installed_package_knows_its_pins_from_its_metadata(tmp_path, monkeypatch):
