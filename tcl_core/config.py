@@ -38,17 +38,19 @@ class TrainingConfig:
 
     Attributes:
         epochs: passes over all groups in one `fit`; the first fit of a fresh model takes `first_epochs`.
+        least_steps: a `fit` takes more epochs where few tasks would make fewer steps than this.
         group_limit: most records of one task in one batch.
         max_seconds: one `fit` stops at this wall time, so that learning cannot eat the budget of measuring.
     """
 
-    learning_rate: float = 7e-4
+    learning_rate: float = 2e-3
     weight_decay: float = 1e-6
     gradient_clip: float = 0.5
     epochs: int = 6
     first_epochs: int = 20
+    least_steps: int = 60
     group_limit: int = 128
-    max_seconds: float = 2.0
+    max_seconds: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +116,8 @@ class SchedulerConfig:
 
     first_round: int = 16
     round_size: int = 32
-    min_gain: float = 0.0005
-    patience: int = 4
+    min_gain: float = 0.0002
+    patience: int = 6
 
 
 @dataclass(frozen=True, kw_only=True)

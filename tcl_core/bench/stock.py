@@ -45,7 +45,6 @@ def tune_stock(task: Task, target_json: str, trials: int, round_size: int, seed:
             max_trials_global=trials,
             num_trials_per_iter=round_size,
             cost_model="xgb",
-            seed=seed + 1,
         )
         seconds = time.perf_counter() - start
         records = [record for record in database.get_all_tuning_records() if record.run_secs]

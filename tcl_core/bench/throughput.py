@@ -14,7 +14,7 @@ from tcl_core.bench.result import BenchResult, Series, paired_ratio
 from tcl_core.bench.subject import SUBJECT, write_convolution
 from tcl_core.config import Budget, NetworkConfig, RunConfig, SchedulerConfig
 from tcl_core.domain import Stage
-from tcl_core.events import CancelToken, Finished, PhaseChanged, RoundFinished, RunStarted
+from tcl_core.events import CancelToken, Finished, PhaseChanged, RoundFinished
 from tcl_core.tuner import Opened, Tuner, open_network
 
 TRIALS, ROUND = 96, 32
@@ -74,12 +74,10 @@ def _tune_ours(workspace: Path, opened: Opened, seed: int) -> dict[str, float]:
         # Stock knows no "no expected gain"; equal trials are compared.
         scheduler=SchedulerConfig(first_round=ROUND, round_size=ROUND, min_gain=0.0, patience=1_000_000),
     )
-    start = end = 0.0
+    start, end = time.perf_counter(), 0.0
     best_s, trials = float("nan"), 0
     for event in Tuner(config, CancelToken(), opened).events():
         match event:
-            case RunStarted():
-                start = time.perf_counter()
             case RoundFinished():
                 best_s, trials = event.state.best_s or float("nan"), event.state.trials
             case PhaseChanged() if event.stage is Stage.LIBRARY:

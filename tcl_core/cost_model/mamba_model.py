@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -116,6 +117,7 @@ class MambaModel(CostModel):
             return FitReport(epochs=0, samples=0, seconds=time.perf_counter() - started, loss=None)
         training = self._config.training
         epochs = training.epochs if self.trained else training.first_epochs
+        epochs = max(epochs, math.ceil(training.least_steps / len(ranked)))
         with torch.random.fork_rng(devices=[]), self._ops.threads():
             torch.manual_seed(self._seed + self._fits)
             report = train(

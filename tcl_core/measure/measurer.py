@@ -31,7 +31,7 @@ class Measurer:
         self._seats = [Seat(self._pool) for _ in range(max(1, config.compile_workers))]
 
     def __enter__(self) -> Measurer:
-        self.start()
+        self.launch()
         return self
 
     def __exit__(
@@ -45,18 +45,27 @@ class Measurer:
         pids = (self._pool.nursery_pid, *(seat.pid for seat in self._seats))
         return tuple(pid for pid in pids if pid is not None)
 
-    def start(self) -> None:
-        """Load TVM in the nursery and start the workers: seconds the first time, nothing when they are up.
+    def launch(self) -> None:
+        """Let TVM load in the nursery while the caller does something else.
 
         Raises:
-            UserError: the platform cannot be run here, or no worker can be started.
+            UserError: the platform cannot be run here.
         """
         if not self._platform.runnable:
             raise UserError(
                 "measure",
                 f"This machine cannot run code for {self._platform.name}; choose another --target to measure.",
             )
-        if self._pool.start() is not None:
+        self._pool.launch()
+
+    def start(self) -> None:
+        """Wait for the nursery and start the workers: seconds the first time, nothing when they are up.
+
+        Raises:
+            UserError: the platform cannot be run here, or no worker can be started.
+        """
+        self.launch()
+        if self._pool.start():
             for seat in self._seats:
                 seat.leave()  # a worker of an earlier nursery is dead
         for seat in self._seats:

@@ -53,19 +53,20 @@ class WorkerPool:
         self._setup = setup
         self._nursery: BaseProcess | None = None
         self._control: Connection | None = None
+        self._loaded = False
 
     @property
     def nursery_pid(self) -> int | None:
         return self._nursery.pid if self._nursery else None
 
-    def start(self) -> NurseryReady | None:
-        """Start the nursery and wait until TVM is loaded (seconds). None when it is running already.
+    def launch(self) -> None:
+        """Start the nursery and do not wait for it; nothing when it is running already.
 
         Raises:
-            UserError: this system cannot fork, or the nursery does not come up.
+            UserError: this system cannot fork.
         """
         if self._nursery is not None and self._nursery.is_alive():
-            return None
+            return
         self.close()
         if sys.platform != "linux":
             raise UserError("measure", "Measuring needs Linux: candidates run in forked processes that it watches.")
@@ -74,11 +75,21 @@ class WorkerPool:
         self._nursery = context.Process(target=serve, args=(theirs, self._setup), name="tcl-nursery", daemon=True)
         self._nursery.start()
         theirs.close()
-        ready = _receive(self._control)
-        if not isinstance(ready, NurseryReady):
+
+    def start(self) -> bool:
+        """Wait until a nursery has TVM loaded (seconds). Whether it is another one than at the last call.
+
+        Raises:
+            UserError: this system cannot fork, or the nursery does not come up.
+        """
+        self.launch()
+        if self._loaded or self._control is None:
+            return False
+        if not isinstance(_receive(self._control), NurseryReady):
             self.close()
             raise UserError("measure", "The process that measures candidates does not start; run `main.py doctor`.")
-        return ready
+        self._loaded = True
+        return True
 
     def spawn(self) -> Worker:
         """A ready worker.
@@ -143,6 +154,7 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the nursery, which kills and reaps the workers that are left. No process of the pool remains."""
+        self._loaded = False
         if self._control is not None:
             self._control.close()
             self._control = None

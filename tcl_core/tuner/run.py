@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,6 @@ class Tuner:
         self._clock = RunClock(config.budget)
         self._generator = np.random.default_rng(config.seed)
         self._sampler = make_sampler(config.sampler)
-        self._model = make_cost_model(config.cost_model, LAYOUT, config.seed)
         self._works: dict[str, TaskWork] = {}
         self._rounds = 0
 
@@ -77,7 +77,11 @@ class Tuner:
                 f"This machine cannot run code for {opened.platform.name}, so nothing can be measured; "
                 "tune on a machine that has it, or choose --target cpu.",
             )
-        with Workspace.open(Path(config.workspace)) as workspace:
+        with (
+            Workspace.open(Path(config.workspace)) as workspace,
+            # From here on TVM loads in the measurer's process, while the model is made and the first round searched.
+            Measurer(opened.platform, config.measure) as measurer,
+        ):
             opened = enter_workspace(workspace, opened)
             run_id, resumed = self._begin(workspace, opened)
             yield opened.event()
@@ -85,7 +89,8 @@ class Tuner:
             reason = "stopped"
             library: LibraryReport | None = None
             try:
-                reason = yield from self._rounds_on(workspace, opened)
+                reason = yield from self._rounds_on(workspace, opened, measurer)
+                measurer.close()
                 yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
                 library = build_library(workspace, opened, config.library, self.cancel)
                 yield LibraryBuilt(report=library)
@@ -132,25 +137,28 @@ class Tuner:
             resumed_records=resumed,
         )
 
-    def _rounds_on(self, workspace: Workspace, opened: Opened) -> Generator[Event, None, str]:
+    @cached_property
+    def _model(self) -> CostModel:
+        return make_cost_model(self.config.cost_model, LAYOUT, self.config.seed)
+
+    def _rounds_on(self, workspace: Workspace, opened: Opened, measurer: Measurer) -> Generator[Event, None, str]:
         """All rounds; returns why they ended."""
         model = self._model
         checkpoint = workspace.checkpoint_path(opened.platform.fingerprint, model.name)
         if checkpoint.exists():
             model.load(checkpoint)
         scheduler = TaskScheduler(self.config.scheduler)
-        with Measurer(opened.platform, self.config.measure) as measurer:
-            while True:
-                self._wait_if_paused()
-                reason = self._ended()
-                if reason is not None:
-                    break
-                choice = scheduler.next([work.state for work in self._works.values()])
-                if choice is None:
-                    reason = "no expected gain"
-                    break
-                yield from self._round(choice, model, measurer, workspace, opened)
-                model.save(checkpoint)
+        while True:
+            self._wait_if_paused()
+            reason = self._ended()
+            if reason is not None:
+                break
+            choice = scheduler.next([work.state for work in self._works.values()])
+            if choice is None:
+                reason = "no expected gain"
+                break
+            yield from self._round(choice, model, measurer, workspace, opened)
+            model.save(checkpoint)
         yield from self._rejections()
         return reason
 
