@@ -19,7 +19,7 @@ from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
 SMALL = ModelConfig(width=16, layers=1, heads=4)
-CONFIG = CostModelConfig(model=SMALL, training=TrainingConfig(epochs=2, first_epochs=3, max_seconds=1e9))
+CONFIG = CostModelConfig(model=SMALL, training=TrainingConfig(epochs=2, first_epochs=3, least_steps=1, max_seconds=1e9))
 CPU = torch.device("cpu")
 
 
@@ -42,6 +42,13 @@ class StopAfter(CancelToken):
     def stopped(self) -> bool:
         self._left -= 1
         return self._left < 0
+
+
+def test_few_tasks_get_more_epochs_until_there_are_enough_steps() -> None:
+    training = replace(CONFIG.training, least_steps=7)
+    fitted = model(replace(CONFIG, training=training))
+    assert fitted.fit([token_group(1)]).epochs == 7
+    assert fitted.fit([token_group(1), token_group(2)]).epochs == 4
 
 
 def test_fit_takes_first_epochs_then_epochs_and_goes_on_from_what_it_knows() -> None:
