@@ -43,6 +43,7 @@ from tcl_core.events import (
 )
 
 _HEARTBEAT_S = 1.0
+_IDLE_S = 0.5
 _LOG = logging.getLogger(__name__)
 
 
@@ -78,16 +79,25 @@ class _Engine:
         """Serve until the end; on end of file the owner is gone and so are we."""
         threading.Thread(target=self._read, name="engine-reader", daemon=True).start()
         threading.Thread(target=self._beat, name="engine-heartbeat", daemon=True).start()
-        from tcl_core.tvm_import import import_tensor_intrinsics
+        import tvm  # noqa: F401 - loaded here, so that the first command does not wait for it
 
-        import_tensor_intrinsics()
         self._send(EngineReady(seconds=time.perf_counter() - self._started, pid=os.getpid()))
         while True:
-            command, token = self._queue.get()
+            command, token = self._next()
             if isinstance(command, Quit):
                 return
             self._guard(command, token)
             self._tokens.remove(token)
+
+    def _next(self) -> tuple[Command, CancelToken]:
+        """The next command. What only a run needs takes two seconds to load: that is done once nothing is asked for."""
+        try:
+            return self._queue.get(timeout=_IDLE_S)
+        except queue.Empty:
+            from tcl_core.tvm_import import import_tensor_intrinsics
+
+            import_tensor_intrinsics()
+            return self._queue.get()
 
     def _read(self) -> None:
         while True:

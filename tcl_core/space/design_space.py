@@ -8,7 +8,7 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm.s_tir import Schedule
+from tvm.s_tir import Schedule, meta_schedule
 from tvm.s_tir.schedule import Trace
 
 from tcl_core.batches import ScheduleBatch
@@ -16,10 +16,6 @@ from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage,
 from tcl_core.space.domains import find_domains
 from tcl_core.space.traces import read_decisions, trace_json, with_decisions
 from tcl_core.tvm_import import import_tensor_intrinsics
-
-import_tensor_intrinsics()  # TuneContext imports them by the slow route otherwise.
-
-from tvm.s_tir import meta_schedule  # noqa: E402
 
 
 class DesignSpace:
@@ -31,6 +27,7 @@ class DesignSpace:
     """
 
     def __init__(self, task: Task, target_json: str) -> None:
+        import_tensor_intrinsics()  # a `TuneContext` imports them by the slow route otherwise
         self.task = task
         self._module = tvm.ir.load_json(task.module_json)
         self._context = meta_schedule.TuneContext(
