@@ -65,7 +65,7 @@ class Measurer:
             UserError: the platform cannot be run here, or no worker can be started.
         """
         self.launch()
-        if self._pool.start():
+        if self._pool.start() is not None:
             for seat in self._seats:
                 seat.leave()  # a worker of an earlier nursery is dead
         for seat in self._seats:

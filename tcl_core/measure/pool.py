@@ -53,7 +53,7 @@ class WorkerPool:
         self._setup = setup
         self._nursery: BaseProcess | None = None
         self._control: Connection | None = None
-        self._loaded = False
+        self._ready: NurseryReady | None = None
 
     @property
     def nursery_pid(self) -> int | None:
@@ -76,20 +76,21 @@ class WorkerPool:
         self._nursery.start()
         theirs.close()
 
-    def start(self) -> bool:
-        """Wait until a nursery has TVM loaded (seconds). Whether it is another one than at the last call.
+    def start(self) -> NurseryReady | None:
+        """Wait until the nursery has TVM loaded (seconds). None when it was so at the last call already.
 
         Raises:
             UserError: this system cannot fork, or the nursery does not come up.
         """
         self.launch()
-        if self._loaded or self._control is None:
-            return False
-        if not isinstance(_receive(self._control), NurseryReady):
+        if self._ready is not None or self._control is None:
+            return None
+        ready = _receive(self._control)
+        if not isinstance(ready, NurseryReady):
             self.close()
             raise UserError("measure", "The process that measures candidates does not start; run `main.py doctor`.")
-        self._loaded = True
-        return True
+        self._ready = ready
+        return ready
 
     def spawn(self) -> Worker:
         """A ready worker.
@@ -154,7 +155,7 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the nursery, which kills and reaps the workers that are left. No process of the pool remains."""
-        self._loaded = False
+        self._ready = None
         if self._control is not None:
             self._control.close()
             self._control = None
