@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+SAMPLERS: Final = ("rdu", "random", "topk", "kcenter", "uncertainty")
+COST_MODELS: Final = ("mamba", "xgb", "random")
+"""What a person may choose, for the command line and the window: the rooms that implement them are heavy to import."""
 
 
 @dataclass(frozen=True, kw_only=True)

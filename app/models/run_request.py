@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from tcl_core.config import Budget, CostModelConfig, RunConfig, SamplerConfig
 
-SAMPLERS = ("rdu", "random", "topk", "kcenter", "uncertainty")
-COST_MODELS = ("mamba", "xgb", "random")
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:

@@ -15,9 +15,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon
-from app.models.run_request import COST_MODELS, SAMPLERS, RunRequest
+from app.models.run_request import RunRequest
 from app.tokens import Tokens
 from app.widgets.parts import label
+from tcl_core.config import COST_MODELS, SAMPLERS
 
 _SAMPLER_HINT = (
     "Which of the best predicted candidates are measured: rdu weighs representativeness, diversity and uncertainty "

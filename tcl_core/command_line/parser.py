@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-SAMPLERS = ("rdu", "random", "topk", "kcenter", "uncertainty")
-COST_MODELS = ("mamba", "xgb", "random")
+from tcl_core.config import COST_MODELS, SAMPLERS
+
 BENCHES = ("throughput", "scoring", "window")
 
 Shape = tuple[str, tuple[int, ...]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tcl_core.command_line.main import BAD_INPUT, main
-from tcl_core.command_line.parser import COST_MODELS, SAMPLERS, make_parser
+from tcl_core.command_line.parser import make_parser
 from tcl_core.command_line.tune import make_config
-from tcl_core.config import Budget
+from tcl_core.config import COST_MODELS, SAMPLERS, Budget
 from tcl_core.cost_model import MODELS
 from tcl_core.selection import SAMPLERS as IMPLEMENTED
 
