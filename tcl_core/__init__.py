@@ -7,7 +7,8 @@ The one way for the data (each arrow is a frozen dataclass of `domain`, `batches
                                                   +------------- cost model <- learning       <------------+
     records -> tuned library (.so, runner, report)
 
-Rooms in the order of the pipeline. A stage knows `domain`, `batches`, `config`, `events` and `errors`, no other stage:
+Rooms in the order of the pipeline. A stage knows `domain`, `batches`, `config`, `events` and `errors`, no other stage;
+`learning` alone builds on `cost_model`:
 
 ========================  =======================================================================  =================
 room                      what it does                                                             heavy imports
@@ -26,9 +27,14 @@ room                      what it does                                          
 ``measure/``              warm workers, adaptive timing, failures                                  tvm, processes
 ``store/``                the workspace database                                                   sqlite
 ``library/``              apply records, build, verify, time, export                               tvm, onnxruntime
+``dataset/``              records of many platforms as Parquet, the data card                      pyarrow
+``learning/``             knowledge base, active column, EWC, distillation; above `cost_model`     torch
 ``tuner``                 the only wiring of the stages; yields events                             (through the stages)
 ``engine``                the tuner in a process of its own, commands in, events out               -
 ``command_line/``         the same run without a window                                            rich
+``evaluation/``           the learner's tables, from a dataset                                     (through the stages)
+``checkpoints/``          which checkpoint a run starts from; list, import, export, lineage          -
+``training/``             `train` and `learn`: a platform's records become a checkpoint            (through the stages)
 ``bench/``                what the README quotes: ours against the peers, in one run               (through the stages)
 ========================  =======================================================================  =================
 """

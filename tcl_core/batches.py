@@ -84,7 +84,21 @@ class ScheduleBatch:
         return len(self.candidates)
 
 
-FeatureBatch = TokenBatch | ScheduleBatch
+@dataclass(frozen=True, kw_only=True)
+class StoreFeatureBatch:
+    """Per-store features of replayed schedules, accepted wherever a `ScheduleBatch` is.
+
+    Attributes:
+        rows: float32 [stores, 164], one array per candidate of the batch.
+    """
+
+    rows: tuple[FloatArray, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+FeatureBatch = TokenBatch | ScheduleBatch | StoreFeatureBatch
 
 
 @dataclass(frozen=True, kw_only=True)

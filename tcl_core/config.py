@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 SAMPLERS: Final = ("rdu", "random", "topk", "kcenter", "uncertainty")
-COST_MODELS: Final = ("mamba", "xgb", "random")
+COST_MODELS: Final = ("mamba", "transformer", "lstm", "mlp", "xgb", "random")
 """What a person may choose, for the command line and the window: the rooms that implement them are heavy to import."""
+
+LEARNING_RATES: Final[Mapping[str, float]] = {"transformer": 7e-4, "mlp": 7e-4}
+"""Cost models that want less than the configs below name: what to give them as `OfflineConfig.learning_rate`, and what
+they take at most in a `fit`. As published (TLP, TenSet); at 2e-3 the transformer falls back to guessing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +43,37 @@ class ModelConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """TLP's network with the sizes of its published code (Zhai et al., ASPLOS 2023).
+
+    Attributes:
+        widen: width of the tokens, and of the layers that widen them for attention.
+        narrow: widths of the layers behind it, before the tokens' own width.
+    """
+
+    widen: tuple[int, ...] = (64, 128, 256, 256)
+    attention_heads: int = 8
+    attention_layers: int = 1
+    residual_blocks: int = 2
+    narrow: tuple[int, ...] = (256, 128)
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmConfig:
+    """The LSTM ranker, of about the Mamba ranker's number of parameters."""
+
+    width: int = 64
+    layers: int = 2
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """Online training of a ranker by LambdaRank inside each task.
 
     Attributes:
+        learning_rate: of models without one in `LEARNING_RATES`, and the most of those with one.
         epochs: passes over all groups in one `fit`; the first fit of a fresh model takes `first_epochs`.
         least_steps: a `fit` takes more epochs where few tasks would make fewer steps than this.
         group_limit: most records of one task in one batch.
@@ -59,14 +91,72 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfflineConfig:
+    """Training on a dataset: passes over all groups until the validation tasks stop getting better.
+
+    Attributes:
+        epochs: most passes.
+        patience: passes without a better mean top-1 on the validation tasks after which training ends; the weights of
+            the best pass are kept.
+        warm_up: share of `epochs` over which the learning rate rises; it falls by a cosine afterwards.
+    """
+
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-6
+    gradient_clip: float = 0.5
+    epochs: int = 60
+    patience: int = 12
+    warm_up: float = 0.05
+    group_limit: int = 128
+
+
+@dataclass(frozen=True, kw_only=True)
 class CostModelConfig:
-    """Which cost model, on which device. `name` is a key of `cost_model.MODELS`."""
+    """Which cost model, on which device. `name` is a key of `cost_model.MODELS`.
+
+    Attributes:
+        model: the Mamba ranker; its `heads` are those of every token ranker.
+    """
 
     name: str = "mamba"
     device: str = "cpu"
     scan: str = "auto"
     model: ModelConfig = field(default_factory=ModelConfig)
+    transformer: TransformerConfig = field(default_factory=TransformerConfig)
+    lstm: LstmConfig = field(default_factory=LstmConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerConfig:
+    """Continual knowledge distillation, and the momentum of one of its baselines (METHOD, "CKD").
+
+    Attributes:
+        progress, compress: how the active column is trained, and how it is distilled into the knowledge base.
+        copy_knowledge: the active column starts as a copy of the knowledge base, not from random weights.
+        gate: share of a lateral adapter's output that is let through before any training.
+        adapter: width of the lateral adapters' bottleneck.
+        pairs: weight of what the knowledge base teaches the active column on pairs it ranks rightly itself.
+        temperature: of list-wise distillation; scores have a standard deviation of about 1 inside a task.
+        ewc, gamma: weight of the elastic penalty (lambda), and what is left of the Fisher information per platform.
+        rehearsal: weight of the knowledge base's own earlier answers on the new candidates under earlier platforms'
+            tokens; no record of theirs is needed.
+        probes: random vectors per task that estimate the Fisher information.
+        momentum: share of the slow weights that one pass of training leaves ("momentum" only).
+    """
+
+    progress: OfflineConfig = field(default_factory=OfflineConfig)
+    compress: OfflineConfig = field(default_factory=lambda: OfflineConfig(epochs=40))
+    copy_knowledge: bool = True
+    gate: float = 0.05
+    adapter: int = 16
+    pairs: float = 0.5
+    temperature: float = 0.5
+    ewc: float = 3.0
+    gamma: float = 0.95
+    rehearsal: float = 1.0
+    probes: int = 4
+    momentum: float = 0.99
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +257,35 @@ class LibraryConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CollectConfig:
+    """Measuring pools of many networks for training.
+
+    Attributes:
+        networks: paths of ONNX files.
+        per_task: N, distinct candidates that make a task's pool.
+        bred: share of the pool that is bred from the fastest of the rest, once that is measured: random candidates
+            alone teach a model little about the few that a search has to tell apart.
+        share: share of each pool that is measured, chosen by `sampler`.
+        repeat: share of the records that is measured a second time, to know the noise.
+        max_tasks: most tasks taken of one network, those with the largest weight x FLOPs first; 0 for all.
+    """
+
+    networks: tuple[str, ...]
+    workspace: str
+    target: str = "cpu"
+    threads: int | None = None
+    per_task: int = 64
+    bred: float = 0.5
+    share: float = 1.0
+    repeat: float = 0.02
+    max_tasks: int = 0
+    seed: int = 0
+    network_config: NetworkConfig = field(default_factory=NetworkConfig)
+    sampler: SamplerConfig = field(default_factory=lambda: SamplerConfig(name="random"))
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Budget:
     """When a run stops; None means no such limit. A run also stops when no task promises a gain."""
 
@@ -183,6 +302,8 @@ class RunConfig:
         target: the text of ``--target``.
         threads: threads of a measurement; None for all physical cores.
         include: task keys to tune; empty for all.
+        checkpoint: the file the cost model starts from; "none" for a cold start; None for the workspace's own model of
+            the platform, else the checkpoint that ships for this kind of platform, else a cold start.
     """
 
     network: str | None
@@ -192,6 +313,7 @@ class RunConfig:
     seed: int = 0
     budget: Budget = field(default_factory=Budget)
     include: tuple[str, ...] = ()
+    checkpoint: str | None = None
     network_config: NetworkConfig = field(default_factory=NetworkConfig)
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)

@@ -41,6 +41,7 @@ class Source(StrEnum):
     SEARCH = "search"
     PERSON = "person"
     IMPORTED = "imported"
+    COLLECTED = "collected"
 
 
 @dataclass(frozen=True, kw_only=True)

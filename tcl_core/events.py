@@ -148,6 +148,25 @@ class Finished(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Collected(Event):
+    """The end of a collection.
+
+    Attributes:
+        records, failed, repeated: measured now.
+        tasks, wanted: what the workspace holds of the networks asked for: distinct tasks, and records planned.
+        present: records planned that are there, earlier ones included.
+    """
+
+    records: int
+    failed: int
+    repeated: int
+    tasks: int
+    wanted: int
+    present: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Refused(Event):
     """A command could not be carried out: bad input, with the one sentence a person gets."""
 
@@ -219,6 +238,7 @@ class CancelToken:
         self._stop = threading.Event()
         self._go = threading.Event()
         self._go.set()
+        self._held_s = 0.0
 
     def stop(self) -> None:
         """Ask for a stop; a paused run wakes up to stop."""
@@ -241,8 +261,16 @@ class CancelToken:
     def paused(self) -> bool:
         return not self._go.is_set() and not self._stop.is_set()
 
+    @property
+    def held_s(self) -> float:
+        """Seconds spent waiting in `checkpoint` so far: a pause costs no budget."""
+        return self._held_s
+
     def checkpoint(self) -> None:
         """Wait while paused. Raises: Interrupted when a stop was asked for."""
-        self._go.wait()
+        if not self._go.is_set():
+            start = time.perf_counter()
+            self._go.wait()
+            self._held_s += time.perf_counter() - start
         if self._stop.is_set():
             raise Interrupted

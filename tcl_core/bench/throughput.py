@@ -70,6 +70,7 @@ def _tune_ours(workspace: Path, opened: Opened, seed: int) -> dict[str, float]:
         network=None,
         workspace=str(workspace),
         seed=seed,
+        checkpoint="none",  # stock starts cold too
         budget=Budget(trials=TRIALS),
         # Stock knows no "no expected gain"; equal trials are compared.
         scheduler=SchedulerConfig(first_round=ROUND, round_size=ROUND, min_gain=0.0, patience=1_000_000),

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from rich.table import Table
 
+from tcl_core.checkpoints import describe
+from tcl_core.checkpoints.start import shipped_path
 from tcl_core.command_line.output import Output
+from tcl_core.errors import UserError
+from tcl_core.hardware.doctor import Check, examine
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
     """Examine and show; the exit status stays 0, since a report was asked for and given."""
-    from tcl_core.hardware.doctor import examine
-
-    checks = examine()
+    checks = (*examine(), _checkpoint(shipped_path("llvm")))
     if not output.json:
         table = Table(box=None, pad_edge=False)
         table.add_column("")
@@ -30,3 +33,17 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             "checks": [vars(check) for check in checks],
         }
     )
+
+
+def _checkpoint(path: Path) -> Check:
+    """What a run on a CPU starts from where nothing else is asked for."""
+    mend = "Nothing is needed, since a run then starts cold; for a warm start run train or learn on collected records."
+    try:
+        file = describe(path)
+    except UserError as error:
+        problem = str(error) if path.exists() else "none ships"
+        return Check(name="Checkpoint", ok=False, detail=problem, mend=mend, required=False)
+    if not file.fits:
+        detail = f"{path.name} is for feature vocabulary {file.layout.version}, not this version's"
+        return Check(name="Checkpoint", ok=False, detail=detail, mend=mend, required=False)
+    return Check(name="Checkpoint", ok=True, detail=f"{path.name}, {file.numbers:,} numbers", mend="", required=False)

@@ -11,6 +11,8 @@ from tcl_core.command_line.parser import make_parser
 from tcl_core.errors import Interrupted, UserError
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+_STOPPED = "Stopped. Everything measured is saved; the same command continues."
+"""For commands that measure; the others say in `Interrupted` what became of their work."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         output.status.print(str(error), style="bold red", soft_wrap=True, markup=False)
         return BAD_INPUT
-    except (Interrupted, KeyboardInterrupt):
-        output.status.print("Stopped. Everything measured is saved; the same command continues.", soft_wrap=True)
+    except (Interrupted, KeyboardInterrupt) as stop:
+        output.status.print(str(stop) or _STOPPED, soft_wrap=True, markup=False)
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
         from tcl_core.engine import write_crash_log

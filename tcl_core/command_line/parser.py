@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TypeAlias
 
 from tcl_core.config import COST_MODELS, SAMPLERS
 
 BENCHES = ("throughput", "scoring", "window")
+TABLES = ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot", "tuning")
 
 Shape = tuple[str, tuple[int, ...]]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def shape(text: str) -> Shape:
@@ -30,15 +33,42 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def seed(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)
+
+
 def minutes(text: str) -> float:
     """A positive number of minutes."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = _number(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of minutes")
     return value
+
+
+def share(text: str) -> float:
+    """A share above 0 and up to 1."""
+    value = _number(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0 and up to 1, such as 0.1")
+    return value
+
+
+def share_or_none(text: str) -> float:
+    """A share from 0 to 1."""
+    value = _number(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1, such as 0.02")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -50,6 +80,11 @@ def make_parser() -> argparse.ArgumentParser:
     _add_tasks(commands)
     _add_tune(commands)
     _add_export(commands)
+    _add_collect(commands)
+    _add_train(commands)
+    _add_learn(commands)
+    _add_evaluate(commands)
+    _add_checkpoints(commands)
     records = _add(commands, "records", "list everything a workspace has measured")
     records.add_argument("--workspace", required=True, metavar="DIR")
     _add(commands, "doctor", "say what is installed, what hardware was found, and what is wrong")
@@ -59,9 +94,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
-) -> argparse.ArgumentParser:
+def _add(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=text, description=text)
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, everything else on stderr")
     return command
@@ -76,13 +109,13 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_tasks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_tasks(commands: Commands) -> None:
     tasks = _add(commands, "tasks", "list the tuning tasks of a network")
     tasks.add_argument("network", metavar="NETWORK.onnx")
     _add_target(tasks)
 
 
-def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_tune(commands: Commands) -> None:
     tune = _add(commands, "tune", "tune a network (the bundled sample without an argument)")
     tune.add_argument("network", nargs="?", metavar="NETWORK.onnx")
     tune.add_argument("--workspace", metavar="DIR", help="where records are kept; the same one continues the work")
@@ -92,11 +125,111 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     tune.add_argument("--threads", type=positive, metavar="K", help="threads of a measurement; all cores by default")
     tune.add_argument("--sampler", choices=SAMPLERS, default="rdu")
     tune.add_argument("--cost-model", choices=COST_MODELS, default="mamba")
-    tune.add_argument("--seed", type=int, default=0, metavar="S")
+    tune.add_argument(
+        "--checkpoint",
+        metavar="C",
+        help="the file the cost model starts from, or none for a cold start; by default the workspace's own model, "
+        "else the checkpoint that ships",
+    )
+    _add_seed(tune)
 
 
-def _add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_export(commands: Commands) -> None:
     export = _add(commands, "export", "build the tuned library of a network from a workspace")
     export.add_argument("--workspace", required=True, metavar="DIR")
     export.add_argument("--network", metavar="NAME")
     export.add_argument("--out", required=True, metavar="DIR")
+
+
+def _add_seed(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--seed", type=seed, default=0, metavar="S")
+
+
+def _add_collect(commands: Commands) -> None:
+    collect = _add(commands, "collect", "measure pools of candidates of networks, to train cost models on")
+    collect.add_argument("networks", nargs="+", metavar="NETWORK.onnx")
+    collect.add_argument("--workspace", required=True, metavar="DIR", help="the same one continues the work")
+    collect.add_argument("--per-task", type=positive, required=True, metavar="N", help="candidates in a task's pool")
+    _add_target(collect)
+    collect.add_argument("--threads", type=positive, metavar="K", help="threads of a measurement; all cores by default")
+    collect.add_argument("--share", type=share, default=1.0, metavar="X", help="share of each pool that is measured")
+    collect.add_argument("--sampler", choices=SAMPLERS, default="random", help="who chooses that share")
+    collect.add_argument(
+        "--repeat", type=share_or_none, default=0.02, metavar="X", help="share that is measured twice, for the noise"
+    )
+    collect.add_argument(
+        "--max-tasks", type=positive, default=0, metavar="M", help="of a network, those with most weight x FLOPs"
+    )
+    _add_seed(collect)
+
+
+def _add_platform(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--workspace", required=True, metavar="DIR")
+    command.add_argument(
+        "--platform",
+        required=True,
+        metavar="P",
+        help="a fingerprint or its beginning, or a target such as cpu:x86-64-v3 or cpu/1 (with one thread)",
+    )
+
+
+def _add_train(commands: Commands) -> None:
+    train = _add(commands, "train", "train a cost model on the records of one platform")
+    _add_platform(train)
+    train.add_argument("--cost-model", choices=COST_MODELS, default="mamba")
+    train.add_argument("--share", type=share, default=1.0, metavar="X", help="share of each task's records to train on")
+    train.add_argument("--sampler", choices=SAMPLERS, default="rdu", help="who chooses that share")
+    train.add_argument("--checkpoint", metavar="FILE", help="go on from this one instead of from nothing")
+    train.add_argument("--out", metavar="FILE", help="where the checkpoint goes; into the workspace by default")
+    _add_seed(train)
+
+
+def _add_learn(commands: Commands) -> None:
+    learn = _add(commands, "learn", "carry a checkpoint on to a further platform, without any record of earlier ones")
+    _add_platform(learn)
+    learn.add_argument(
+        "--from", dest="parent", required=True, metavar="CHECKPOINT", help="a learned checkpoint; none for the first"
+    )
+    learn.add_argument("--out", metavar="FILE", help="where the checkpoint goes; into the workspace by default")
+    learn.add_argument("--seed", type=seed, metavar="S", help="by default the parent's, and 0 for the first")
+
+
+def _add_evaluate(commands: Commands) -> None:
+    evaluate = _add(commands, "evaluate", "reproduce the tables of the learner from the dataset that ships")
+    evaluate.add_argument("--tables", action="store_true", help="print the tables (as without any option)")
+    evaluate.add_argument("--only", choices=TABLES, metavar="TABLE", help=", ".join(TABLES))
+    evaluate.add_argument("--seeds", type=positive, default=5, metavar="N")
+    evaluate.add_argument("--dataset", metavar="DIR", help="another dataset than the one that ships")
+    evaluate.add_argument("--out", metavar="DIR", help="write the tables there, as Markdown and JSON")
+    evaluate.add_argument(
+        "--network",
+        action="append",
+        default=[],
+        metavar="NETWORK.onnx",
+        help="for --only tuning: a network outside the dataset (the bundled sample without it)",
+    )
+    evaluate.add_argument("--checkpoint", metavar="FILE", help="for --only tuning: what the warm runs start from")
+    evaluate.add_argument("--trials", type=positive, default=256, metavar="N", help="for --only tuning: of either run")
+
+
+def _add_checkpoints(commands: Commands) -> None:
+    checkpoints = _add(commands, "checkpoints", "list, show, export, import and remove checkpoints of cost models")
+    actions = checkpoints.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in (
+        ("list", "every checkpoint of a workspace, and those that ship"),
+        ("show", "everything a checkpoint says of itself"),
+        ("export", "copy a checkpoint out of a workspace"),
+        ("import", "check a checkpoint and take it into a workspace"),
+        ("remove", "delete a checkpoint of a workspace"),
+    ):
+        action = actions.add_parser(name, help=text, description=text)
+        # Without a default: one given before the action's name must not be overwritten by it.
+        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object on stdout")
+        if name == "import":
+            action.add_argument("file", metavar="FILE")
+        elif name != "list":
+            action.add_argument("name", metavar="NAME", help="its number or name as list shows it, or a file")
+        if name == "export":
+            action.add_argument("out", metavar="OUT")
+        needed = name in {"import", "remove"}
+        action.add_argument("--workspace", required=needed, metavar="DIR")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from platformdirs import user_data_path
 
+from tcl_core.checkpoints.start import COLD
+from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.report import library_json, show_library
 from tcl_core.command_line.watch import RunWatch
@@ -30,7 +27,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     token = CancelToken()
     started: RunStarted | None = None
     finished: Finished | None = None
-    with _stop_on_interrupt(token, output), RunWatch(output) as watch:
+    with stop_on_interrupt(token, output), RunWatch(output) as watch:
         for event in Tuner(config, token).events():
             watch.show(event)
             if isinstance(event, RunStarted):
@@ -57,6 +54,7 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
         target=arguments.target,
         threads=arguments.threads,
         seed=arguments.seed,
+        checkpoint=_checkpoint(arguments.checkpoint),
         budget=Budget(trials=arguments.trials, minutes=budget_minutes),
         network_config=NetworkConfig(shapes=tuple(arguments.shape)),
         cost_model=CostModelConfig(name=arguments.cost_model),
@@ -64,21 +62,8 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
     )
 
 
-@contextmanager
-def _stop_on_interrupt(token: CancelToken, output: Output) -> Iterator[None]:
-    """The first Ctrl+C stops at the next candidate; the second ends the process at once (workers follow it)."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        if token.stopped:
-            os._exit(130)
-        token.stop()
-        output.status.print("Stopping after this candidate; everything measured is saved. Ctrl+C again ends at once.")
-
-    previous = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
+def _checkpoint(text: str | None) -> str | None:
+    return str(Path(text).resolve()) if text not in {None, COLD} else text
 
 
 def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[str, Any]:
@@ -94,6 +79,7 @@ def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[
         "seconds_by_stage": dict(finished.seconds_by_stage),
         "candidates_scored": finished.candidates_scored,
         "reason": finished.reason,
+        "checkpoint": started.config.checkpoint,
         "workspace": config.workspace,
     }
     return result | (library_json(finished.library) if finished.library else {})

@@ -1,8 +1,8 @@
 """Cost models: scores for candidates that were never run. `make_cost_model` is the door; models load lazily.
 
 Order of reading: `base` (the interface), `ranker` and `mamba` (the network), `scan_reference` (its sequence operations,
-readable), `scans` (which route they take), `losses` and `training`, `mamba_model`; the baselines are `random_model` and
-`metaschedule_xgb`.
+readable), `scans` (which route they take), `losses`, `training`, `course` and `offline`, `token_model`, `mamba_model`;
+the baselines are `random_model`, `metaschedule_xgb`, `mlp_model`, and on the same tokens `transformer` and `lstm`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,24 @@ def _mamba(config: CostModelConfig, layout: FeatureLayout, seed: int) -> CostMod
     return MambaModel(config, layout, seed)
 
 
+def _transformer(config: CostModelConfig, layout: FeatureLayout, seed: int) -> CostModel:
+    from tcl_core.cost_model.rival_models import TransformerModel
+
+    return TransformerModel(config, layout, seed)
+
+
+def _lstm(config: CostModelConfig, layout: FeatureLayout, seed: int) -> CostModel:
+    from tcl_core.cost_model.rival_models import LstmModel
+
+    return LstmModel(config, layout, seed)
+
+
+def _mlp(config: CostModelConfig, layout: FeatureLayout, seed: int) -> CostModel:
+    from tcl_core.cost_model.mlp_model import MlpModel
+
+    return MlpModel(config, layout, seed)
+
+
 def _random(config: CostModelConfig, layout: FeatureLayout, seed: int) -> CostModel:
     from tcl_core.cost_model.random_model import RandomModel
 
@@ -38,7 +56,14 @@ def _xgb(config: CostModelConfig, layout: FeatureLayout, seed: int) -> CostModel
     return MetaScheduleXgb(layout, seed)
 
 
-MODELS: Final[Mapping[str, Maker]] = {"mamba": _mamba, "random": _random, "xgb": _xgb}
+MODELS: Final[Mapping[str, Maker]] = {
+    "mamba": _mamba,
+    "transformer": _transformer,
+    "lstm": _lstm,
+    "mlp": _mlp,
+    "xgb": _xgb,
+    "random": _random,
+}
 """Makers by name; a model's libraries are imported when it is made."""
 
 

@@ -6,12 +6,13 @@ A cost model belongs to one thread at a time. Scores are comparable only inside 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from tcl_core.batches import FeatureBatch, Prediction, TaskGroup
+from tcl_core.config import OfflineConfig
 from tcl_core.events import CancelToken
 
 
@@ -23,6 +24,29 @@ class FitReport:
     samples: int
     seconds: float
     loss: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochReport:
+    """One pass of `train_offline`.
+
+    Attributes:
+        epoch: from 1, `epochs` at most.
+        loss: mean of the pass, None when nothing could be learned.
+        validation_top1: mean over the validation tasks of the label of the candidate ranked first; None without any.
+        best_epoch: the pass with the best `validation_top1` so far.
+        seconds: since the training began.
+    """
+
+    epoch: int
+    epochs: int
+    loss: float | None
+    validation_top1: float | None
+    best_epoch: int
+    seconds: float
+
+
+EpochWatch = Callable[[EpochReport], None]
 
 
 class CostModel(ABC):
@@ -51,6 +75,29 @@ class CostModel(ABC):
 
         Raises:
             Interrupted: `cancel` was stopped; the model keeps its last consistent state.
+        """
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """Learned numbers (of boosted trees: split values and leaves)."""
+
+    @abstractmethod
+    def train_offline(
+        self,
+        groups: Sequence[TaskGroup],
+        validation: Sequence[TaskGroup],
+        config: OfflineConfig,
+        watch: EpochWatch | None = None,
+        cancel: CancelToken | None = None,
+    ) -> FitReport:
+        """Learn from a dataset, starting from what is known, until `validation` stops getting better.
+
+        Deterministic under the model's seed: nothing depends on the clock. A model without passes reports one.
+
+        Raises:
+            Interrupted: `cancel` was stopped; the model keeps the weights of its best pass and can be trained on.
+            UserError: no group has two different labels, or the loss is not finite from the first pass on.
         """
 
     @abstractmethod

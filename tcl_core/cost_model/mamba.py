@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tcl_core.cost_model.rms_norm import RmsNorm
 from tcl_core.cost_model.scan_reference import causal_conv_silu_reference, scan_with_state
 from tcl_core.cost_model.scans import SequenceOps
 
@@ -93,7 +94,7 @@ class ResidualBlock(nn.Module):
 
     def __init__(self, width: int, *, states: int, taps: int, expand: int, ops: SequenceOps) -> None:
         super().__init__()
-        self.norm = nn.RMSNorm(width, eps=1e-5)
+        self.norm = RmsNorm(width)
         self.mixer = Mamba(width, states=states, taps=taps, expand=expand, ops=ops)
 
     def forward(self, x_BTW: Tensor, before: MambaState | None = None) -> Tensor:

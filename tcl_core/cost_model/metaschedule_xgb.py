@@ -10,21 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-import tvm_ffi
 import xgboost
 from tvm.s_tir.meta_schedule.cost_model.xgb_model import XGBConfig, XGBModel
 
-from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, ScheduleBatch, TaskGroup
-from tcl_core.cost_model.base import CostModel, FitReport
+from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup
+from tcl_core.config import OfflineConfig
+from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.cost_model.offline import report_single_pass, require_pairs
+from tcl_core.cost_model.store_features import StoreFeatures, mean_rows
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
-
-_FEATURES = 164
-"""Columns of a per-store feature row (TVM 0.27, `PerStoreFeature`, without workload features)."""
 
 
 class MetaScheduleXgb(CostModel):
@@ -39,19 +38,23 @@ class MetaScheduleXgb(CostModel):
     def __init__(self, layout: FeatureLayout, seed: int) -> None:
         self._layout = layout
         self._model = XGBModel(config=XGBConfig(seed=seed), verbose_eval=0)
-        self._known: dict[int, FloatArray] = {}
+        self._features = StoreFeatures()
 
     @property
     def trained(self) -> bool:
         return self._model.booster is not None
 
+    @property
+    def parameters(self) -> int:
+        booster = self._model.booster
+        # A node holds one number: where it splits, or what it adds.
+        return sum(tree.count("\n") for tree in booster.get_dump()) if booster is not None else 0
+
     def predict(self, batch: FeatureBatch) -> Prediction:
-        rows = self._rows(batch)
+        rows = self._features.rows(batch, self.name)
         zeros = np.zeros(len(rows), np.float32)
         scores = self._model._predict(xs=rows).astype(np.float32) if self.trained and rows else zeros
-        means = [row.mean(axis=0) for row in rows]
-        embeddings = np.stack(means).astype(np.float32) if means else np.zeros((0, _FEATURES), np.float32)
-        return Prediction(scores=scores, spread=zeros, embeddings=embeddings)
+        return Prediction(scores=scores, spread=zeros, embeddings=mean_rows(rows))
 
     def fit(self, groups: Sequence[TaskGroup], cancel: CancelToken | None = None) -> FitReport:
         started = time.perf_counter()
@@ -60,7 +63,7 @@ class MetaScheduleXgb(CostModel):
             for batch in group.batches:
                 if cancel is not None and cancel.stopped:
                     raise Interrupted
-                rows.extend(self._rows(batch))
+                rows.extend(self._features.rows(batch, self.name))
         labels = np.concatenate([group.labels for group in groups]) if groups else np.zeros(0, np.float32)
         loss = None
         # XGBModel weighs every sample by its label: without a success there is nothing to learn.
@@ -68,6 +71,20 @@ class MetaScheduleXgb(CostModel):
             self._model._train(xs=rows, ys=labels)
             loss = float(np.sqrt(np.mean((self._model._predict(xs=rows) - labels) ** 2)))
         return FitReport(epochs=1, samples=len(labels), seconds=time.perf_counter() - started, loss=loss)
+
+    def train_offline(
+        self,
+        groups: Sequence[TaskGroup],
+        validation: Sequence[TaskGroup],
+        config: OfflineConfig,
+        watch: EpochWatch | None = None,
+        cancel: CancelToken | None = None,
+    ) -> FitReport:
+        """As in `CostModel.train_offline`, in one pass; `XGBModel` has settings of its own and ignores `config`."""
+        require_pairs(groups)
+        report = self.fit(groups, cancel)
+        report_single_pass(self, report, validation, watch)
+        return report
 
     def save(self, path: Path) -> None:
         booster = self._model.booster
@@ -87,17 +104,3 @@ class MetaScheduleXgb(CostModel):
         except xgboost.core.XGBoostError as error:
             raise UserError("checkpoint", f"The checkpoint {path} holds trees xgboost cannot read.") from error
         self._model.booster = booster
-
-    def _rows(self, batch: FeatureBatch) -> list[FloatArray]:
-        """Per-store features [stores, 164] of each candidate; extracted once (3.6 ms a candidate)."""
-        if not isinstance(batch, ScheduleBatch):
-            raise TypeError(f"the cost model 'xgb' reads schedules, not {type(batch).__name__}")
-        keys = [tvm_ffi.structural_hash(candidate.sch.mod) for candidate in batch.candidates]
-        unknown = {key: each for key, each in zip(keys, batch.candidates, strict=True) if key not in self._known}
-        if unknown:
-            extracted: list[Any] = self._model.extractor.extract_from(batch.context, list(unknown.values()))
-            for key, tensor in zip(unknown, extracted, strict=True):
-                row = tensor.numpy().astype(np.float32)
-                # A schedule whose lowering failed has no stores; one row of zeros keeps positions aligned.
-                self._known[key] = row if len(row) else np.zeros((1, _FEATURES), np.float32)
-        return [self._known[key] for key in keys]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup, TokenBatch
-from tcl_core.cost_model.base import CostModel, FitReport
+from tcl_core.config import OfflineConfig
+from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.candidate_hash import candidate_hashes, uniform
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.cost_model.offline import report_single_pass, require_pairs
 from tcl_core.cost_model.untrained_embedding import untrained_embeddings
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
@@ -49,6 +52,24 @@ class RandomModel(CostModel):
         self._trained = True
         samples = sum(len(group.labels) for group in groups)
         return FitReport(epochs=0, samples=samples, seconds=time.perf_counter() - started, loss=None)
+
+    @property
+    def parameters(self) -> int:
+        return 0
+
+    def train_offline(
+        self,
+        groups: Sequence[TaskGroup],
+        validation: Sequence[TaskGroup],
+        config: OfflineConfig,
+        watch: EpochWatch | None = None,
+        cancel: CancelToken | None = None,
+    ) -> FitReport:
+        """As in `CostModel.train_offline`: one pass that learns nothing."""
+        require_pairs(groups)
+        report = replace(self.fit(groups, cancel), epochs=1)
+        report_single_pass(self, report, validation, watch)
+        return report
 
     def save(self, path: Path) -> None:
         write_checkpoint(path, Checkpoint(model=self.name, layout=self._layout, facts={"seed": self._seed}, tensors={}))

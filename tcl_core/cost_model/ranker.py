@@ -1,10 +1,13 @@
-"""The Mamba ranker: a sequence of schedule primitives in, K scores and a pooled state out (METHOD, "Cost model").
+"""Token rankers: a sequence of schedule primitives in, K scores and a pooled state out (METHOD, "Cost model").
+
+`TokenRanker` is what all share, `Ranker` the Mamba one; `transformer` and `lstm` hold its rivals.
 
 Shape legend: N candidates, T tokens, F scalar fields of a token, W width, K stochastic heads, G groups.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +16,8 @@ from torch import Tensor, nn
 from tcl_core.batches import FeatureLayout
 from tcl_core.config import ModelConfig
 from tcl_core.cost_model.mamba import MambaState, ResidualBlock
+from tcl_core.cost_model.projection import Project
+from tcl_core.cost_model.rms_norm import RmsNorm
 from tcl_core.cost_model.scans import SequenceOps
 
 CONTEXT_TOKENS = 2
@@ -29,7 +34,7 @@ class RankerInput:
     Attributes:
         kinds_T: int64 [T] where all candidates share a sketch, else [N, T].
         fields_NTF: float32.
-        task_C, platform_C: float32 [C] each, the same for all N.
+        task_C, platform_C: float32 [C] each where they are the same for all N, else [N, C].
         lengths_N: int64, tokens before the padding; None without padding.
     """
 
@@ -55,41 +60,71 @@ class RankerPrefix:
     states: tuple[MambaState, ...]
 
 
-class Ranker(nn.Module):
-    """Two context tokens, then one token per instruction, through Mamba blocks to K heads.
+class TokenRanker(nn.Module, ABC):
+    """Two context tokens, then one token per instruction, through an encoder to K heads.
 
-    The context comes first so that the causal scan carries it through all that follows.
+    Attributes:
+        width: W of the tokens and of the pooled state.
     """
 
-    def __init__(self, layout: FeatureLayout, config: ModelConfig, ops: SequenceOps) -> None:
+    def __init__(self, layout: FeatureLayout, *, width: int, project: Project) -> None:
+        """A subclass makes its encoder next, then calls `_add_heads`: the order fixes what a seed draws."""
         super().__init__()
-        width = config.width
-        self.project = ops.project
+        self.width, self.project = width, project
         self.kind = nn.Embedding(layout.kinds, width)
         nn.init.normal_(self.kind.weight, std=_KIND_STD)
         self.fields = nn.Linear(layout.fields, width)
         self.task = nn.Linear(layout.task, width)
         self.platform = nn.Linear(layout.platform, width)
-        self.blocks = nn.ModuleList(
-            ResidualBlock(width, states=config.state, taps=config.convolution, expand=config.expand, ops=ops)
-            for _ in range(config.layers)
-        )
-        self.norm = nn.RMSNorm(width, eps=1e-5)
-        self.dropout = nn.Dropout(config.dropout)
-        self.heads = Heads(width, config.heads)
+
+    def _add_heads(self, count: int, dropout: float) -> None:
+        self.norm = RmsNorm(self.width)
+        self.dropout = nn.Dropout(dropout)
+        self.heads = Heads(self.width, count)
+
+    @abstractmethod
+    def encode(self, hidden_NTW: Tensor, lengths_N: Tensor | None) -> Tensor:
+        """[N, T, W] -> [N, T, W]; right padding (from `lengths_N` on, context included) changes nothing before it."""
 
     def forward(self, given: RankerInput) -> tuple[Tensor, Tensor]:
         """Raw scores [N, K], for the loss, and the pooled hidden state [N, W]."""
-        hidden_NTW = self._tokens(given)
+        lengths_N = None if given.lengths_N is None else given.lengths_N + CONTEXT_TOKENS
+        hidden_NTW = self.encode(self.tokens(given), lengths_N)
+        pooled_NW = _masked_mean(self.norm(hidden_NTW), lengths_N)
+        return self.heads(self.dropout(pooled_NW)), pooled_NW
+
+    def tokens(self, given: RankerInput) -> Tensor:
+        """What the encoder reads [N, 2 + T, W]: task, platform, instructions."""
+        count = len(given.fields_NTF)
+        context_2W = torch.stack([self.task(given.task_C), self.platform(given.platform_C)], dim=-2)
+        tokens_NTW = self.project(given.fields_NTF, self.fields.weight, self.fields.bias) + self.kind(given.kinds_T)
+        return torch.cat([context_2W.expand(count, -1, -1), tokens_NTW], dim=1)
+
+    def standardise(self, scores_NK: Tensor) -> Tensor:
+        """Raw scores brought to one scale over heads, [N, K]."""
+        return scores_NK / self.heads.scale
+
+
+class Ranker(TokenRanker):
+    """Mamba blocks. The context comes first so that the causal scan carries it through all that follows."""
+
+    def __init__(self, layout: FeatureLayout, config: ModelConfig, ops: SequenceOps) -> None:
+        super().__init__(layout, width=config.width, project=ops.project)
+        self.blocks = nn.ModuleList(
+            ResidualBlock(config.width, states=config.state, taps=config.convolution, expand=config.expand, ops=ops)
+            for _ in range(config.layers)
+        )
+        self._add_heads(config.heads, config.dropout)
+
+    def encode(self, hidden_NTW: Tensor, lengths_N: Tensor | None) -> Tensor:
         for block in self.blocks:
             hidden_NTW = block(hidden_NTW)
-        pooled_NW = _masked_mean(self.norm(hidden_NTW), given.lengths_N)
-        return self.heads(self.dropout(pooled_NW)), pooled_NW
+        return hidden_NTW
 
     def read_prefix(self, kinds_T: Tensor, fields_TF: Tensor, task_C: Tensor, platform_C: Tensor) -> RankerPrefix:
         """Context and the tokens that a batch of candidates begins with alike, read once for all of them."""
         alone = RankerInput(kinds_T=kinds_T, fields_NTF=fields_TF[None], task_C=task_C, platform_C=platform_C)
-        hidden_TW, states = self._tokens(alone)[0], []
+        hidden_TW, states = self.tokens(alone)[0], []
         for block in self.blocks:
             hidden_TW, state = block.read_prefix(hidden_TW)  # type: ignore[operator]
             states.append(state)
@@ -103,16 +138,6 @@ class Ranker(nn.Module):
         total_NW = self.norm(hidden_NTW).sum(dim=1) + prefix.sum_W
         pooled_NW = total_NW / (prefix.tokens + hidden_NTW.shape[1])
         return self.heads(pooled_NW), pooled_NW
-
-    def standardise(self, scores_NK: Tensor) -> Tensor:
-        """Raw scores brought to one scale over heads, [N, K]."""
-        return scores_NK / self.heads.scale
-
-    def _tokens(self, given: RankerInput) -> Tensor:
-        count = len(given.fields_NTF)
-        context_2W = torch.stack([self.task(given.task_C), self.platform(given.platform_C)])
-        tokens_NTW = self.project(given.fields_NTF, self.fields.weight, self.fields.bias) + self.kind(given.kinds_T)
-        return torch.cat([context_2W.expand(count, -1, -1), tokens_NTW], dim=1)
 
 
 class Heads(nn.Module):
@@ -138,9 +163,8 @@ class Heads(nn.Module):
 
 
 def _masked_mean(hidden_NTW: Tensor, lengths_N: Tensor | None) -> Tensor:
-    """Mean over context and real tokens [N, W]; padding on the right is left out, and a causal scan never saw it."""
+    """Mean over context and real tokens [N, W]; padding on the right is left out."""
     if lengths_N is None:
         return hidden_NTW.mean(dim=1)
-    lengths_N = lengths_N + CONTEXT_TOKENS
     mask_NT = torch.arange(hidden_NTW.shape[1], device=hidden_NTW.device) < lengths_N[:, None]
     return (hidden_NTW * mask_NT[:, :, None]).sum(dim=1) / lengths_N[:, None]

@@ -185,7 +185,7 @@ class _Convolution(torch.autograd.Function):
     def backward(ctx: Any, dy_BTD: Tensor) -> tuple[Tensor | None, ...]:
         kernels = _kernels_of_whole_sequence(ctx)
         x, weight, bias = ctx.saved_tensors
-        dy, dx = _dense(dy_BTD), torch.zeros(x.shape)
+        dy, dx = _dense(dy_BTD), torch.empty(x.shape)
         kernel = kernels.conv_backward
 
         def work(part: slice) -> tuple[Tensor, Tensor]:
@@ -235,8 +235,8 @@ class _Scan(torch.autograd.Function):
         u, delta, A, B, C, D, z = ctx.saved_tensors
         tokens, row = u.shape[1], kernels.states * kernels.lanes
         dy = _dense(dy_BTD)
-        du, ddelta, dz = torch.zeros(u.shape), torch.zeros(u.shape), torch.zeros(u.shape)
-        dB, dC = torch.zeros(B.shape), torch.zeros(C.shape)
+        du, ddelta, dz = torch.empty(u.shape), torch.empty(u.shape), torch.empty(u.shape)
+        dB, dC = torch.empty(B.shape), torch.empty(C.shape)
         kernel = kernels.scan_backward
 
         def work(part: slice) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from typing import Protocol
 from torch import Tensor
 
 from tcl_core.cost_model import scan_cuda, scan_reference
-from tcl_core.cost_model.projection import project_linear, project_onednn
+from tcl_core.cost_model.projection import Project, project_linear, project_onednn
 from tcl_core.cost_model.scan_fused import FusedKernels, supports
 from tcl_core.errors import UserError
 
@@ -47,13 +47,12 @@ class SequenceOps:
     """One route.
 
     Attributes:
-        project: signature of `projection.project_linear`.
         threads: opens a block in which a route that brings its own threads may use them.
         resumes: whether starting from a state costs no more than starting from zero.
     """
 
     name: str
-    project: Callable[[Tensor, Tensor, Tensor | None], Tensor]
+    project: Project
     convolve: Convolve
     scan: Scan
     threads: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -1,34 +1,31 @@
-"""The training loop of a ranker: LambdaRank inside each task, every head on its own bootstrap of the records.
+"""What a token ranker is trained on: LambdaRank inside each task, every head on its own bootstrap of the records.
 
 Shape legend: N records of one task, T tokens, F fields, K heads.
 """
 
 from __future__ import annotations
 
-import copy
-import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.functional import pad
 
 from tcl_core.batches import TaskGroup, TokenBatch
-from tcl_core.config import TrainingConfig
-from tcl_core.cost_model.base import FitReport
 from tcl_core.cost_model.candidate_hash import candidate_hashes, uniform
+from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.losses import lambda_rank_loss
-from tcl_core.cost_model.ranker import Ranker, RankerInput
-from tcl_core.errors import Interrupted
-from tcl_core.events import CancelToken
+from tcl_core.cost_model.ranker import RankerInput, TokenRanker
 
 _ANCHOR = 0.01
 """Weight of the squared mean score of each head inside a task. A ranking loss leaves every head's offset free; held
 at zero, the spread over heads is disagreement about candidates and nothing else."""
 
 _SMALLEST_SCALE = 1e-6
+_SCALE_GROUPS = 16
+"""Tasks of one forward pass when scales are measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,94 +88,80 @@ def rank_group(group: TaskGroup, *, heads: int, seed: int, device: torch.device)
     )
 
 
-def make_optimiser(ranker: Ranker, config: TrainingConfig) -> torch.optim.Adam:
-    """Adam; the scan's decay rates and skips are left out of weight decay, as in the official Mamba."""
-    kept: list[nn.Parameter] = []
-    decayed: list[nn.Parameter] = []
-    for name, parameter in ranker.named_parameters():
-        (kept if name.endswith((".A_log", ".D")) else decayed).append(parameter)
-    groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": kept, "weight_decay": 0.0}]
-    return torch.optim.Adam(groups, lr=config.learning_rate)
+class RankerCourse(Course[RankedGroup]):
+    """Groups of token features for a token ranker."""
+
+    def __init__(self, network: TokenRanker, groups: Sequence[RankedGroup], scale_limit: int) -> None:
+        """`scale_limit`: most records of a task that the heads' scales are measured on."""
+        self.network: TokenRanker = network
+        self.groups = groups
+        self._scale_limit = scale_limit
+
+    def size(self, group: RankedGroup) -> int:
+        return len(group.labels_N)
+
+    def length(self, group: RankedGroup) -> int:
+        return group.given.fields_NTF.shape[1]
+
+    def objective(self, parts: Sequence[Part[RankedGroup]]) -> tuple[Tensor, Tensor]:
+        groups = [part.group.pick(part.rows.to(part.group.labels_N.device)) for part in parts]
+        judged = [
+            ranking_objective(scores_NK, group)
+            for scores_NK, group in zip(group_scores(self.network, groups), groups, strict=True)
+        ]
+        total, ranking = torch.stack([torch.stack(each) for each in judged]).mean(dim=0)
+        return total, ranking
+
+    def close_pass(self) -> None:
+        measure_scale(self.network, self.groups, self._scale_limit)
 
 
-def train(
-    ranker: Ranker,
-    optimiser: torch.optim.Optimizer,
-    groups: Sequence[RankedGroup],
-    config: TrainingConfig,
-    *,
-    epochs: int,
-    rng: np.random.Generator,
-    cancel: CancelToken | None,
-) -> FitReport:
-    """Take `epochs` passes, one step per task (or per `group_limit` records of it), until `max_seconds` are over.
+def ranking_objective(scores_NK: Tensor, group: RankedGroup) -> tuple[Tensor, Tensor]:
+    """LambdaRank, mean over heads, with every head's offset held at zero; and LambdaRank alone. Scalars."""
+    ranking = lambda_rank_loss(scores_NK.T, group.labels_N, group.weights_KN).mean()
+    anchor = scores_NK.mean(dim=0).square().mean()
+    return ranking + _ANCHOR * anchor, ranking
 
-    The weights are consistent after every step. A step that is not finite ends the training with the weights of the
-    last finite epoch and no loss.
 
-    Raises:
-        Interrupted: `cancel` was stopped.
-    """
-    started = time.perf_counter()
-    ranker.train()
-    done, samples, loss = 0, 0, None
-    for _ in range(epochs):
-        good = copy.deepcopy(ranker.state_dict())
-        losses = []
-        late = False
-        for group in _steps(groups, config.group_limit, rng):
-            if cancel is not None and cancel.stopped:
-                raise Interrupted
-            late = time.perf_counter() - started > config.max_seconds
-            if late:
-                break
-            losses.append(_step(ranker, optimiser, group, config.gradient_clip))
-            samples += len(group.labels_N)
-            if not math.isfinite(losses[-1]):
-                ranker.load_state_dict(good)
-                optimiser.state.clear()
-                return FitReport(epochs=done, samples=samples, seconds=time.perf_counter() - started, loss=None)
-        loss = float(np.mean(losses)) if losses else loss
-        if late:
-            break
-        done += 1
-    _measure_scale(ranker, groups, config.group_limit)
-    return FitReport(epochs=done, samples=samples, seconds=time.perf_counter() - started, loss=loss)
+def group_scores(ranker: TokenRanker, groups: Sequence[RankedGroup]) -> list[Tensor]:
+    """Raw scores [N, K] of each group, from one forward pass over all of them."""
+    scores_NK, _ = ranker(_together([group.given for group in groups]))
+    return list(scores_NK.split([len(group.labels_N) for group in groups]))
+
+
+def _together(given: Sequence[RankerInput]) -> RankerInput:
+    """Several tasks' candidates one after another, padded to the longest."""
+    if len(given) == 1:
+        return given[0]
+    longest = max(each.fields_NTF.shape[1] for each in given)
+    sizes = [len(each.fields_NTF) for each in given]
+    lengths = [
+        torch.full((size,), each.fields_NTF.shape[1], device=each.fields_NTF.device)
+        if each.lengths_N is None
+        else each.lengths_N
+        for each, size in zip(given, sizes, strict=True)
+    ]
+    return RankerInput(
+        kinds_T=torch.cat([pad(each.kinds_T, (0, longest - each.kinds_T.shape[1])) for each in given]),
+        fields_NTF=torch.cat([pad(each.fields_NTF, (0, 0, 0, longest - each.fields_NTF.shape[1])) for each in given]),
+        task_C=torch.cat([each.task_C.expand(size, -1) for each, size in zip(given, sizes, strict=True)]),
+        platform_C=torch.cat([each.platform_C.expand(size, -1) for each, size in zip(given, sizes, strict=True)]),
+        lengths_N=torch.cat(lengths),
+    )
 
 
 @torch.no_grad()
-def _measure_scale(ranker: Ranker, groups: Sequence[RankedGroup], limit: int) -> None:
-    """Root mean square over tasks of each head's standard deviation inside a task."""
+def measure_scale(ranker: TokenRanker, groups: Sequence[RankedGroup], limit: int) -> None:
+    """Root mean square over tasks of each head's standard deviation inside a task, into `ranker.heads.scale`."""
     ranker.eval()
     variances_GK = []
-    for group in groups:
-        every = -(-len(group.labels_N) // limit)
-        scores_NK, _ = ranker(group.pick(torch.arange(0, len(group.labels_N), every)).given)
-        variances_GK.append(scores_NK.var(dim=0, unbiased=False))
+    for low in range(0, len(groups), _SCALE_GROUPS):
+        some = []
+        for group in groups[low : low + _SCALE_GROUPS]:
+            every = -(-len(group.labels_N) // limit)
+            some.append(group.pick(torch.arange(0, len(group.labels_N), every, device=group.labels_N.device)))
+        variances_GK += [scores_NK.var(dim=0, unbiased=False) for scores_NK in group_scores(ranker, some)]
     ranker.heads.scale.copy_(torch.stack(variances_GK).mean(dim=0).sqrt().clamp(min=_SMALLEST_SCALE))
-
-
-def _steps(groups: Sequence[RankedGroup], limit: int, rng: np.random.Generator) -> Iterator[RankedGroup]:
-    """All records once, in a new order; a task larger than `limit` in near-equal random parts."""
-    for index in rng.permutation(len(groups)):
-        group = groups[index]
-        rows = rng.permutation(len(group.labels_N))
-        for part in np.array_split(rows, -(-len(rows) // limit)):
-            yield group.pick(torch.tensor(np.sort(part), device=group.labels_N.device))
-
-
-def _step(ranker: Ranker, optimiser: torch.optim.Optimizer, group: RankedGroup, clip: float) -> float:
-    """One optimiser step; the ranking loss before it, or NaN when loss or gradient are not finite (no step then)."""
-    optimiser.zero_grad(set_to_none=True)
-    scores_NK, _ = ranker(group.given)
-    ranking = lambda_rank_loss(scores_NK.T, group.labels_N, group.weights_KN).mean()
-    anchor = scores_NK.mean(dim=0).square().mean()
-    (ranking + _ANCHOR * anchor).backward()
-    norm = nn.utils.clip_grad_norm_(ranker.parameters(), clip)
-    if not bool(torch.isfinite(norm)):
-        return math.nan
-    optimiser.step()
-    return float(ranking.detach())
 
 
 def _tokens(batch: object) -> TokenBatch:

@@ -93,7 +93,7 @@ def best(connection: sqlite3.Connection, platform: str, task_keys: Sequence[str]
 def measured(connection: sqlite3.Connection, task_key: str, platform: str) -> frozenset[Candidate]:
     """Every candidate with a record, failed ones included."""
     rows = connection.execute(MEASURED, (task_key, platform))
-    return frozenset(Candidate(task_key, sketch, _decisions(text)) for sketch, text in rows)
+    return frozenset(Candidate(task_key, sketch, decisions_from(text)) for sketch, text in rows)
 
 
 def counts(connection: sqlite3.Connection, platform: str) -> dict[str, tuple[int, int]]:
@@ -101,7 +101,13 @@ def counts(connection: sqlite3.Connection, platform: str) -> dict[str, tuple[int
     return {key: (trials, failures) for key, trials, failures in connection.execute(COUNTS, (platform,))}
 
 
-def _decisions(text: str) -> tuple[Decision, ...]:
+def decisions_text(decisions: Sequence[Decision]) -> str:
+    """Decisions as they lie in a column; equal decisions give the same text."""
+    return json.dumps([[int(value) for value in decision] for decision in decisions], separators=(",", ":"))
+
+
+def decisions_from(text: str) -> tuple[Decision, ...]:
+    """The decisions of a column."""
     return tuple(tuple(decision) for decision in json.loads(text))
 
 
@@ -117,12 +123,11 @@ def _to_row(record: Record) -> tuple[object, ...]:
         raise ValueError("a record has latencies or a failure, and this one has neither")
     if not all(math.isfinite(latency_s) for latency_s in latencies_s):
         raise ValueError(f"a latency is a finite number of seconds, not {latencies_s}")
-    decisions = [[int(value) for value in decision] for decision in candidate.decisions]
     return (
         candidate.task_key,
         record.platform,
         int(candidate.sketch),
-        json.dumps(decisions, separators=(",", ":")),
+        decisions_text(candidate.decisions),
         None if failure else record.latency_s,
         json.dumps(latencies_s),
         failure.stage.value if failure else None,
@@ -145,7 +150,7 @@ def _from_row(row: tuple[Any, ...]) -> Record:
     (task_key, platform, sketch, decisions, _, latencies_s, stage, cause, message, *rest) = row
     (score, representativeness, diversity, uncertainty, cut_off, round_, measured_at, digest, trace, source) = rest
     return Record(
-        candidate=Candidate(task_key, sketch, _decisions(decisions)),
+        candidate=Candidate(task_key, sketch, decisions_from(decisions)),
         platform=platform,
         trace_json=decompress(trace),
         structural_hash=digest,

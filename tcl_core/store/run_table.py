@@ -1,13 +1,11 @@
-"""Runs and checkpoints in the database. Functions take an open connection."""
+"""Runs in the database. Functions take an open connection."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from tcl_core.config import RunConfig
 from tcl_core.store.serialise import dumps, loads
@@ -42,25 +40,6 @@ class RunRow:
     def interrupted(self) -> bool:
         """Whether its process ended before the run did."""
         return self.finished_at is None and self.reason == INTERRUPTED
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckpointRow:
-    """A saved cost model.
-
-    Attributes:
-        created_at: Unix time in seconds.
-        records_used: records it has learned from.
-        metrics: by name, as reported when it was saved.
-    """
-
-    id: int
-    platform: str
-    model_name: str
-    path: Path
-    created_at: float
-    records_used: int
-    metrics: tuple[tuple[str, float], ...]
 
 
 def start_run(connection: sqlite3.Connection, config: RunConfig, network_digest: str, platform: str) -> int:
@@ -117,48 +96,4 @@ def runs(connection: sqlite3.Connection, is_running: Callable[[int], bool]) -> t
             seconds_by_stage=() if by_stage is None else loads(tuple[tuple[str, float], ...], by_stage),
         )
         for run_id, digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, by_stage in rows
-    )
-
-
-def add_checkpoint(
-    connection: sqlite3.Connection,
-    platform: str,
-    model_name: str,
-    path: str,
-    records_used: int,
-    metrics: Mapping[str, float],
-) -> int:
-    """Note a saved cost model; gives its id."""
-    cursor = connection.execute(
-        "INSERT INTO checkpoints (platform, model_name, path, created_at, records_used, metrics) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            platform,
-            model_name,
-            path,
-            time.time(),
-            records_used,
-            json.dumps({name: float(value) for name, value in metrics.items()}),
-        ),
-    )
-    assert cursor.lastrowid is not None  # an INSERT has just succeeded
-    return cursor.lastrowid
-
-
-def checkpoints(connection: sqlite3.Connection, folder: Path) -> tuple[CheckpointRow, ...]:
-    """All checkpoints, oldest first; paths below the workspace are kept relative to `folder`, so that it can move."""
-    rows = connection.execute(
-        "SELECT id, platform, model_name, path, created_at, records_used, metrics FROM checkpoints ORDER BY id"
-    )
-    return tuple(
-        CheckpointRow(
-            id=checkpoint_id,
-            platform=platform,
-            model_name=model_name,
-            path=folder / path,
-            created_at=created_at,
-            records_used=records_used,
-            metrics=tuple(json.loads(metrics).items()),
-        )
-        for checkpoint_id, platform, model_name, path, created_at, records_used, metrics in rows
     )

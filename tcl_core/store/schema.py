@@ -71,6 +71,16 @@ STEPS: tuple[Step, ...] = (
     ),
     # Records of version 1 were all asked for by the search.
     ("ALTER TABLE records ADD COLUMN source TEXT NOT NULL DEFAULT 'search'",),
+    # Independent second measurements, and where checkpoints come from: those of version 2 were all saved by runs.
+    (
+        """CREATE TABLE repeats (
+            record_id INTEGER PRIMARY KEY REFERENCES records (id), latencies_s TEXT NOT NULL, measured_at REAL NOT NULL
+        )""",
+        "ALTER TABLE checkpoints ADD COLUMN kind TEXT NOT NULL DEFAULT 'run'",
+        "ALTER TABLE checkpoints ADD COLUMN parent TEXT",
+        "ALTER TABLE checkpoints ADD COLUMN data_hash TEXT",
+        "ALTER TABLE checkpoints ADD COLUMN feature_version INTEGER",
+    ),
 )
 
 

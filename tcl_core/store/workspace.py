@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ from types import TracebackType
 
 from tcl_core.config import RunConfig
 from tcl_core.domain import Candidate, Network, Platform, Record, Sketch, Task
-from tcl_core.store import network_table, record_table, run_table
+from tcl_core.store import checkpoint_table, network_table, record_table, repeat_table, run_table
+from tcl_core.store.checkpoint_table import CheckpointKind, CheckpointRow
 from tcl_core.store.connect import connect_reader, connect_writer
 from tcl_core.store.lock import Locked, WriterLock, is_held
 from tcl_core.store.refusals import corrupt, refusal, translating
@@ -186,6 +188,27 @@ class Workspace:
         with self._reading() as connection:
             return record_table.counts(connection, platform)
 
+    def add_repeat(
+        self, candidate: Candidate, platform: str, latencies_s: Sequence[float], measured_at: float | None = None
+    ) -> bool:
+        """Add an independent second measurement of a record; False, and nothing changed, when it has one already.
+
+        Args:
+            measured_at: Unix time in seconds; now by default.
+
+        Raises:
+            ValueError: no latencies, or one that is not a finite number.
+            KeyError: the candidate has no record on the platform.
+        """
+        at = time.time() if measured_at is None else measured_at
+        with self._writing() as connection:
+            return repeat_table.insert(connection, candidate, platform, latencies_s, at)
+
+    def repeats(self, task_key: str, platform: str) -> Mapping[Candidate, tuple[float, ...]]:
+        """Latencies in seconds of second measurements, by candidate; only candidates that have one."""
+        with self._reading() as connection:
+            return repeat_table.select(connection, task_key, platform)
+
     # Runs and checkpoints
 
     def start_run(self, config: RunConfig, network_digest: str, platform: str) -> int:
@@ -221,18 +244,57 @@ class Workspace:
             return run_table.runs(connection, running.__contains__)
 
     def add_checkpoint(
-        self, platform: str, model_name: str, path: Path, *, records_used: int, metrics: Mapping[str, float]
+        self,
+        platform: str,
+        model_name: str,
+        path: Path,
+        *,
+        records_used: int,
+        metrics: Mapping[str, float],
+        kind: CheckpointKind = "run",
+        parent: str | None = None,
+        data_hash: str | None = None,
+        feature_version: int | None = None,
     ) -> int:
-        """Note a saved cost model; gives its id. A path below the workspace moves with it."""
+        """Note a saved cost model; gives its id. A path below the workspace moves with it. See `CheckpointRow`."""
         path, folder = path.resolve(), self.path.resolve()
         kept = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
         with self._writing() as connection:
-            return run_table.add_checkpoint(connection, platform, model_name, kept, records_used, metrics)
+            return checkpoint_table.add(
+                connection,
+                platform,
+                model_name,
+                kept,
+                records_used,
+                metrics,
+                kind,
+                parent,
+                data_hash,
+                feature_version,
+            )
 
-    def checkpoints(self) -> tuple[run_table.CheckpointRow, ...]:
+    def checkpoints(self) -> tuple[CheckpointRow, ...]:
         """All checkpoints, oldest first."""
         with self._reading() as connection:
-            return run_table.checkpoints(connection, self.path)
+            return checkpoint_table.select_all(connection, self.path)
+
+    def checkpoint(self, checkpoint_id: int) -> CheckpointRow:
+        """The checkpoint of that id.
+
+        Raises:
+            KeyError: there is no such checkpoint.
+        """
+        with self._reading() as connection:
+            return checkpoint_table.select_one(connection, self.path, checkpoint_id)
+
+    def remove_checkpoint(self, checkpoint_id: int) -> None:
+        """Forget a checkpoint; its file stays, and whoever wants it gone deletes it afterwards.
+
+        Raises:
+            KeyError: there is no such checkpoint.
+        """
+        with self._writing() as connection:
+            checkpoint_table.remove(connection, checkpoint_id)
 
     # Files beside the database
 

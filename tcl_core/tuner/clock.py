@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from tcl_core.config import Budget
 from tcl_core.domain import Stage
+from tcl_core.events import CancelToken
 
 _LIBRARY_SHARE = 0.15
 _LIBRARY_MOST_S = 25.0
@@ -24,22 +25,22 @@ _RECENT_TRIALS = 128
 class RunClock:
     """Accumulates seconds by stage and watches the budget. Belongs to the run's thread."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, cancel: CancelToken) -> None:
         self.budget = budget
+        self._cancel = cancel
         self.started = time.perf_counter()
         self.seconds: dict[Stage, float] = {}
         self.trial_seconds: deque[float] = deque(maxlen=_RECENT_TRIALS)
-        self._held = 0.0
         self._last_trial_s: float | None = None
 
     @contextmanager
     def stage(self, stage: Stage) -> Iterator[None]:
         """Count the block's wall time towards a stage."""
-        start = time.perf_counter()
+        start = self.elapsed_s
         try:
             yield
         finally:
-            self.add(stage, time.perf_counter() - start)
+            self.add(stage, self.elapsed_s - start)
 
     def add(self, stage: Stage, seconds: float) -> None:
         """Count seconds measured elsewhere towards a stage."""
@@ -52,14 +53,10 @@ class RunClock:
             self.trial_seconds.append(now - self._last_trial_s)
         self._last_trial_s = now
 
-    def hold(self, seconds: float) -> None:
-        """A pause costs no budget."""
-        self._held += seconds
-
     @property
     def elapsed_s(self) -> float:
         """Wall time since the start, pauses left out."""
-        return time.perf_counter() - self.started - self._held
+        return time.perf_counter() - self.started - self._cancel.held_s
 
     @property
     def tuning_s(self) -> float | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
+from tcl_core.checkpoints import Start, choose_start, load_start
 from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
@@ -37,6 +38,7 @@ from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library
 from tcl_core.tuner.opening import Opened, enter_workspace, open_network
+from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 from tcl_core.tuner.task_work import TaskWork, estimate_s
 
 _REPLAYING_SHARE = 8
@@ -55,11 +57,13 @@ class Tuner:
         self.config, self.cancel = config, cancel
         self.trials = self.failed = 0
         self._opened = opened
-        self._clock = RunClock(config.budget)
+        self._clock = RunClock(config.budget, cancel)
         self._generator = np.random.default_rng(config.seed)
         self._sampler = make_sampler(config.sampler)
         self._works: dict[str, TaskWork] = {}
+        self._sketched: set[str] = set()
         self._rounds = 0
+        self._start = Start(path=None)
 
     def events(self) -> Iterator[Event]:
         """Run to the end.
@@ -77,30 +81,34 @@ class Tuner:
                 f"This machine cannot run code for {opened.platform.name}, so nothing can be measured; "
                 "tune on a machine that has it, or choose --target cpu.",
             )
-        with (
-            Workspace.open(Path(config.workspace)) as workspace,
+        with Workspace.open(Path(config.workspace)) as workspace:
+            self._choose_start(workspace, opened)
             # From here on TVM loads in the measurer's process, while the model is made and the first round searched.
-            Measurer(opened.platform, config.measure) as measurer,
-        ):
-            opened = enter_workspace(workspace, opened)
-            run_id, resumed = self._begin(workspace, opened)
-            yield opened.event()
-            yield self._started(run_id, opened, resumed)
-            reason = "stopped"
-            library: LibraryReport | None = None
-            try:
-                reason = yield from self._rounds_on(workspace, opened, measurer)
-                measurer.close()
-                yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
-                library = build_library(workspace, opened, config.library, self.cancel)
-                yield LibraryBuilt(report=library)
-                if library.path is None:
-                    yield Notice(sentence=_NO_EXPORT)
-            finally:
-                workspace.finish_run(
-                    run_id, reason, self.trials, self.failed, self._clock.elapsed_s, self._seconds_by_stage()
-                )
-            yield self._finished(reason, library)
+            with Measurer(opened.platform, config.measure) as measurer:
+                opened = enter_workspace(workspace, opened)
+                run_id, resumed = self._begin(workspace, opened)
+                yield opened.event()
+                yield self._started(run_id, opened, resumed)
+                reason = "stopped"
+                library: LibraryReport | None = None
+                try:
+                    reason = yield from self._rounds_on(workspace, opened, measurer)
+                    measurer.close()
+                    yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
+                    library = build_library(workspace, opened, config.library, self.cancel)
+                    yield LibraryBuilt(report=library)
+                    if library.path is None:
+                        yield Notice(sentence=_NO_EXPORT)
+                finally:
+                    workspace.finish_run(
+                        run_id, reason, self.trials, self.failed, self._clock.elapsed_s, self._seconds_by_stage()
+                    )
+                yield self._finished(reason, library)
+
+    def _choose_start(self, workspace: Workspace, opened: Opened) -> None:
+        """From here on `config.checkpoint` names what the cost model really starts from."""
+        self._start = choose_start(workspace, opened.platform, self.config.cost_model.name, self.config.checkpoint)
+        self.config = replace(self.config, checkpoint=self._start.text)
 
     def _search_config(self) -> SearchConfig:
         search = self.config.search
@@ -145,11 +153,17 @@ class Tuner:
         """All rounds; returns why they ended."""
         model = self._model
         checkpoint = workspace.checkpoint_path(opened.platform.fingerprint, model.name)
-        if checkpoint.exists():
-            model.load(checkpoint)
+        load_start(model, self._start)
+        origin = run_origin(self._start, opened.platform)
+        yield from start_notice(self._start)
+        if not self._start.own and any(work.state.trials for work in self._works.values()):
+            # Its checkpoint has not seen what earlier runs measured here.
+            yield PhaseChanged(stage=Stage.LEARN, detail="earlier records")
+            with self._clock.stage(Stage.LEARN):
+                self._learn(model)
         scheduler = TaskScheduler(self.config.scheduler)
         while True:
-            self._wait_if_paused()
+            self.cancel.checkpoint()
             reason = self._ended()
             if reason is not None:
                 break
@@ -158,7 +172,7 @@ class Tuner:
                 reason = "no expected gain"
                 break
             yield from self._round(choice, model, measurer, workspace, opened)
-            model.save(checkpoint)
+            save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
         yield from self._rejections()
         return reason
 
@@ -166,11 +180,6 @@ class Tuner:
         if self._clock.trials_left(self.trials) == 0:
             return "trials"
         return "minutes" if self._clock.out_of_time() else None
-
-    def _wait_if_paused(self) -> None:
-        start = time.perf_counter()
-        self.cancel.checkpoint()
-        self._clock.hold(time.perf_counter() - start)
 
     def _round(
         self, choice: Choice, model: CostModel, measurer: Measurer, workspace: Workspace, opened: Opened
@@ -184,9 +193,14 @@ class Tuner:
             chosen = work.propose(count, model, self._sampler, self._generator, self.cancel, relatives)
         yield self._progress()
         records: list[Record] = []
+        timing = False
         if chosen:
+            self._keep_sketches(work, workspace, opened)
             yield PhaseChanged(stage=Stage.COMPILE, task_key=choice.task_key)
             for record in self._measure(chosen, work, measurer, opened):
+                if not timing and (record.failure is None or record.failure.stage is Stage.MEASURE):
+                    timing = True  # a batch is compiled as a whole before any of it is timed
+                    yield PhaseChanged(stage=Stage.MEASURE, task_key=choice.task_key)
                 workspace.add_record(record)
                 records.append(record)
                 self.trials += 1
@@ -208,6 +222,12 @@ class Tuner:
         )
         self._rounds += 1
 
+    def _keep_sketches(self, work: TaskWork, workspace: Workspace, opened: Opened) -> None:
+        """Store a task's sketches once a run: records are worth little for training without them."""
+        if work.state.task.key not in self._sketched:
+            workspace.add_sketches(opened.platform.fingerprint, work.space.sketches)
+            self._sketched.add(work.state.task.key)
+
     def _count(self, choice: Choice, work: TaskWork) -> int:
         """Candidates of this round: what the scheduler wants, as far as the budget goes."""
         limits = [choice.count, self._clock.trials_left(self.trials)]
@@ -223,7 +243,7 @@ class Tuner:
         requests = [
             MeasureRequest(id=index, module_json=replay.module_json) for index, (replay, _) in enumerate(chosen)
         ]
-        start, timed = time.perf_counter(), 0.0
+        start, timed = self._clock.elapsed_s, 0.0
         for result in measurer.measure(requests, work.state.best_s, self.cancel):
             replay, rationale = chosen[result.id]
             timed += result.run_s
@@ -244,7 +264,7 @@ class Tuner:
             if self._clock.out_of_time():
                 break
         self._clock.add(Stage.MEASURE, timed)
-        self._clock.add(Stage.COMPILE, max(0.0, time.perf_counter() - start - timed))
+        self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed))
 
     def _learn(self, model: CostModel) -> None:
         groups = [group for work in self._works.values() if (group := work.group(model)) is not None]

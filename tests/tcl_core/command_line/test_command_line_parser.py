@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+
 import pytest
 
 from tcl_core.command_line.main import BAD_INPUT, main
@@ -23,6 +26,38 @@ def test_a_run_is_described_by_its_options() -> None:
     assert config.network_config.shapes == (("x", (1, 3, 8, 8)), ("y:0", (2,)))
     assert (config.target, config.threads, config.seed) == ("cpu:x86-64-v3", 1, 7)
     assert (config.sampler.name, config.cost_model.name) == ("topk", "random")
+
+
+def test_a_run_starts_from_a_file_from_nothing_or_from_what_there_is() -> None:
+    def checkpoint(*line: str) -> str | None:
+        return make_config(make_parser().parse_args(["tune", *line])).checkpoint
+
+    assert checkpoint() is None
+    assert checkpoint("--checkpoint", "none") == "none"
+    assert checkpoint("--checkpoint", "a/b.safetensors") == str(Path("a/b.safetensors").resolve())
+
+
+def test_a_collection_is_described_by_its_options() -> None:
+    line = "collect a.onnx b.onnx --workspace w --per-task 160 --share 0.1 --sampler rdu --repeat 0 --max-tasks 5"
+    arguments = make_parser().parse_args(line.split())
+    assert arguments.networks == ["a.onnx", "b.onnx"]
+    assert (arguments.per_task, arguments.share, arguments.repeat, arguments.max_tasks) == (160, 0.1, 0.0, 5)
+    assert (arguments.sampler, arguments.target, arguments.threads, arguments.seed) == ("rdu", "cpu", None, 0)
+
+
+def test_the_learners_commands() -> None:
+    def parse(line: str) -> argparse.Namespace:
+        return make_parser().parse_args(line.split())
+
+    train = parse("train --workspace w --platform cpu/1 --share 0.1 --seed 2 --out o --checkpoint c")
+    assert (train.platform, train.cost_model, train.share, train.sampler) == ("cpu/1", "mamba", 0.1, "rdu")
+    learn = parse("learn --workspace w --platform ab --from none")
+    assert (learn.parent, learn.seed, learn.out) == ("none", None, None)
+    evaluate = parse("evaluate --tables --only models --seeds 1 --dataset d --out o --json")
+    assert (evaluate.only, evaluate.seeds, evaluate.dataset, evaluate.out) == ("models", 1, "d", "o")
+    assert parse("evaluate").seeds == 5
+    shown = parse("checkpoints --json show 3 --workspace w")
+    assert (shown.action, shown.name, shown.workspace, shown.json) == ("show", "3", "w", True)
 
 
 def test_the_sample_gets_three_minutes_and_a_network_ten() -> None:
@@ -53,6 +88,20 @@ def test_the_choices_are_what_is_implemented() -> None:
         "tasks",
         "export --workspace w",
         "bench nothing",
+        "tune --seed -1",
+        "collect --workspace w --per-task 8",
+        "collect a.onnx --workspace w --per-task 0",
+        "collect a.onnx --workspace w --per-task 8 --share 0",
+        "collect a.onnx --workspace w --per-task 8 --repeat nan",
+        "train --workspace w",
+        "train --workspace w --platform p --share 1.5",
+        "train --workspace w --platform p --cost-model best",
+        "learn --workspace w --platform p",
+        "evaluate --only everything",
+        "evaluate --seeds 0",
+        "checkpoints",
+        "checkpoints import x",
+        "checkpoints remove x",
     ],
 )
 def test_bad_usage_is_two(line: str, capsys: pytest.CaptureFixture[str]) -> None:

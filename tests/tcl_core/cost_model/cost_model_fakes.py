@@ -5,9 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from tcl_core.batches import FeatureLayout, ScheduleBatch, TaskGroup, TokenBatch
+from tcl_core.config import CostModelConfig, LstmConfig, ModelConfig, TrainingConfig, TransformerConfig
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 LAYOUT = FeatureLayout(version=1, kinds=40, fields=32, task=24, platform=12)
+
+
+def small_config(name: str) -> CostModelConfig:
+    """A cost model of that name that is fast; one `fit` does not teach it much."""
+    return CostModelConfig(
+        name=name,
+        model=ModelConfig(width=32, layers=1, heads=4),
+        transformer=TransformerConfig(widen=(32, 64), attention_heads=4, residual_blocks=1, narrow=(64,)),
+        lstm=LstmConfig(width=32, layers=1),
+        training=TrainingConfig(learning_rate=3e-3, first_epochs=4, least_steps=8, max_seconds=1e9),
+    )
 
 
 def token_batch(seed: int, count: int, tokens: int = 12, layout: FeatureLayout = LAYOUT) -> TokenBatch:

@@ -15,6 +15,7 @@ from cost_model_fakes import (
     pairwise_accuracy,
     schedule_batch,
     schedule_labels,
+    small_config,
     token_batch,
     token_group,
     token_labels,
@@ -26,7 +27,7 @@ from tcl_core.cost_model import MODELS, CostModel, make_cost_model
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 
-LEARNING = ("mamba", "xgb")
+LEARNING = ("lstm", "mamba", "mlp", "transformer", "xgb")
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def make(name: str) -> Callable[[int], CostModel]:
-    training = TrainingConfig(learning_rate=3e-3, first_epochs=12, max_seconds=1e9)
-    config = CostModelConfig(name=name, training=training)
-    return lambda seed=0: make_cost_model(config, LAYOUT, seed)
+    return lambda seed=0: make_cost_model(small_config(name), LAYOUT, seed)
 
 
 @pytest.fixture
@@ -83,8 +82,10 @@ def test_untrained_scores_mean_nothing_but_have_their_shapes(make, name: str, wo
         assert not prediction.scores.any()
 
 
-def test_fit_ranks_candidates_it_has_not_seen(make, name: str, world: World) -> None:
-    model = make()
+def test_fit_ranks_candidates_it_has_not_seen(name: str, world: World) -> None:
+    config = small_config(name)
+    epochs = 150 if name == "transformer" else 30
+    model = make_cost_model(replace(config, training=replace(config.training, first_epochs=epochs)), LAYOUT, 0)
     report = model.fit(world.groups)
     assert model.trained
     assert report.samples > 0
@@ -215,7 +216,7 @@ def test_embeddings_before_training_tell_candidates_and_sketches_apart() -> None
 
 
 def test_an_unknown_name_is_a_sentence_that_lists_the_known() -> None:
-    with pytest.raises(UserError, match=r"'gpt'.*mamba, random, xgb") as refused:
+    with pytest.raises(UserError, match=r"'gpt'.*lstm, mamba, mlp, random, transformer, xgb") as refused:
         make_cost_model(CostModelConfig(name="gpt"), LAYOUT, 0)
     assert refused.value.stage == "cost model"
 
@@ -237,7 +238,7 @@ def test_the_door_is_light() -> None:
         "import sys, tcl_core.cost_model as c; print(sorted(c.MODELS), {'torch', 'tvm', 'xgboost'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['mamba', 'random', 'xgb'] set()"
+    assert done.stdout.strip() == "['lstm', 'mamba', 'mlp', 'random', 'transformer', 'xgb'] set()"
 
 
 def _rows(batch: FeatureBatch, rows: slice) -> FeatureBatch:

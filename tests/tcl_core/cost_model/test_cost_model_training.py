@@ -12,9 +12,10 @@ from cost_model_fakes import LAYOUT, token_batch, token_group, token_labels
 
 from tcl_core.batches import TaskGroup
 from tcl_core.config import CostModelConfig, ModelConfig, TrainingConfig
+from tcl_core.cost_model import course as course_module
 from tcl_core.cost_model import training as training_module
 from tcl_core.cost_model.mamba_model import MambaModel
-from tcl_core.cost_model.training import rank_group
+from tcl_core.cost_model.training import RankerCourse, measure_scale, rank_group
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
@@ -123,7 +124,7 @@ def test_features_that_are_not_finite_do_not_ruin_the_weights() -> None:
 
 def test_the_time_limit_ends_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(0.0, 0.25)
-    monkeypatch.setattr(training_module.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(course_module.time, "perf_counter", lambda: next(clock))
     config = replace(CONFIG, training=TrainingConfig(first_epochs=1000, max_seconds=2.0))
     report = model(config).fit([token_group(1)])
     assert 0 < report.epochs < 20
@@ -150,12 +151,12 @@ def test_nothing_to_rank_is_no_training(groups: list[TaskGroup]) -> None:
 def test_large_tasks_come_in_parts_and_every_record_is_seen() -> None:
     group = rank_group(token_group(1, count=50), heads=2, seed=0, device=CPU)
     assert group is not None
-    parts = list(training_module._steps([group], 16, np.random.default_rng(0)))
-    sizes = [len(part.labels_N) for part in parts]
+    parts = RankerCourse(model().ranker, [group], 16).parts(16, np.random.default_rng(0))
+    sizes = [len(part.rows) for part in parts]
     assert sum(sizes) == 50
     assert max(sizes) <= 16
     assert max(sizes) - min(sizes) <= 1
-    seen = torch.cat([part.weights_KN[0] for part in parts]).sort().values
+    seen = torch.cat([group.pick(part.rows).weights_KN[0] for part in parts]).sort().values
     assert torch.equal(seen, group.weights_KN[0].sort().values)
 
 
@@ -176,9 +177,10 @@ def test_bootstrap_weights_stay_with_the_record_and_differ_between_heads() -> No
 
 
 def test_heads_agree_most_on_what_was_measured() -> None:
-    """Spread means something: it is wider on candidates of the same sketch that were not measured."""
+    """Spread means something: it is wider on candidates of the same sketch unlike those that were measured."""
     config = replace(CONFIG, training=TrainingConfig(first_epochs=60, learning_rate=3e-3, max_seconds=1e9))
     group, unseen = token_group(1, count=64, tokens=(12,)), token_batch(50, 128)
+    unseen.fields[:, 1::3, 2:6] += 1
     known, unknown = [], []
     for seed in range(3):
         fitted = model(config, seed)
@@ -197,7 +199,7 @@ def test_heads_are_compared_on_one_scale() -> None:
     assert ranked is not None
     with torch.no_grad():
         fitted.ranker.heads.out[2] *= 50
-    training_module._measure_scale(fitted.ranker, [ranked], 128)
+    measure_scale(fitted.ranker, [ranked], 128)
     after = fitted.predict(group.batches[0])
     np.testing.assert_allclose(after.scores, before.scores, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(after.spread, before.spread, rtol=1e-3, atol=1e-4)

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.config import Budget
 from tcl_core.domain import Stage
+from tcl_core.events import CancelToken
 from tcl_core.tuner.clock import RunClock
 
 
 def test_stages_add_up_and_a_pause_costs_nothing() -> None:
-    clock = RunClock(Budget())
+    token = CancelToken()
+    clock = RunClock(Budget(), token)
     clock.add(Stage.SEARCH, 2.0)
     clock.add(Stage.SEARCH, 3.0)
     with clock.stage(Stage.LEARN):
         pass
     assert clock.seconds[Stage.SEARCH] == 5.0
     assert Stage.LEARN in clock.seconds
-    before = clock.elapsed_s
-    clock.hold(1000.0)
-    assert clock.elapsed_s < before
+    token.pause()
+    threading.Timer(0.2, token.resume).start()
+    before = time.perf_counter() - clock.elapsed_s
+    token.checkpoint()
+    assert token.held_s > 0.1
+    assert time.perf_counter() - clock.elapsed_s - before == pytest.approx(token.held_s, abs=1e-3)
 
 
 def test_no_limit_means_none() -> None:
-    clock = RunClock(Budget())
+    clock = RunClock(Budget(), CancelToken())
     assert clock.trials_left(10_000) is None
     assert clock.tuning_s is None
     assert not clock.out_of_time()
@@ -33,16 +41,16 @@ def test_no_limit_means_none() -> None:
 
 
 def test_minutes_keep_time_back_for_the_library() -> None:
-    assert RunClock(Budget(minutes=1.0)).tuning_s == pytest.approx(51.0)
-    assert RunClock(Budget(minutes=10.0)).tuning_s == pytest.approx(575.0)
+    assert RunClock(Budget(minutes=1.0), CancelToken()).tuning_s == pytest.approx(51.0)
+    assert RunClock(Budget(minutes=10.0), CancelToken()).tuning_s == pytest.approx(575.0)
 
 
 @given(st.integers(1, 5000), st.integers(1, 300))
 def test_first_rounds_leave_half_of_the_trials(trials: int, tasks: int) -> None:
-    count = RunClock(Budget(trials=trials)).first_round(0, tasks)
+    count = RunClock(Budget(trials=trials), CancelToken()).first_round(0, tasks)
     assert count is not None
     assert count == 4 or count * tasks <= trials / 2
 
 
 def test_trials_left_never_fall_below_zero() -> None:
-    assert RunClock(Budget(trials=5)).trials_left(9) == 0
+    assert RunClock(Budget(trials=5), CancelToken()).trials_left(9) == 0

@@ -1,0 +1,1 @@
+"""Checkpoints that ship with the studio; see README.md in this folder."""

@@ -1,0 +1,1 @@
+"""The dataset that ships, as Parquet files, with its data card; made by `packaging/make_dataset.py`."""

@@ -1,0 +1,104 @@
+"""A checkpoint file as a person sees it: checked as a whole and described, without making its model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from safetensors import SafetensorError, safe_open
+
+from tcl_core.batches import FeatureLayout
+from tcl_core.checkpoints.origin import FACT, Origin, from_fact, to_fact
+from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.errors import UserError
+from tcl_core.features.vocabulary import LAYOUT
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointFile:
+    """What a checkpoint says of itself.
+
+    Attributes:
+        digest: SHA-256 (hex) over its content; what a child names as its parent.
+        numbers: of all its tensors together.
+        origin: None in one that a run keeps for itself, and in one of a later version.
+        libraries: versions that wrote it.
+    """
+
+    path: Path
+    model: str
+    layout: FeatureLayout
+    digest: str
+    size_bytes: int
+    numbers: int
+    origin: Origin | None
+    libraries: Mapping[str, str]
+
+    @property
+    def fits(self) -> bool:
+        """Whether it was made for the feature vocabulary of this version."""
+        return self.layout == LAYOUT
+
+
+def describe(path: Path) -> CheckpointFile:
+    """Read and check a whole checkpoint, whichever model and feature vocabulary it is of.
+
+    Raises:
+        UserError: not there, not a checkpoint, truncated or tampered with.
+    """
+    checkpoint, digest = _read(path)
+    return CheckpointFile(
+        path=path,
+        model=checkpoint.model,
+        layout=checkpoint.layout,
+        digest=digest,
+        size_bytes=path.stat().st_size,
+        numbers=sum(tensor.size for tensor in checkpoint.tensors.values()),
+        origin=from_fact(checkpoint.facts[FACT]) if FACT in checkpoint.facts else None,
+        libraries=checkpoint.libraries,
+    )
+
+
+def stamp(path: Path, origin: Origin, out: Path | None = None) -> None:
+    """Write the checkpoint at `path` again, to `out` where given, with its origin among its facts.
+
+    Raises:
+        UserError: as `describe`, or the file cannot be written; an old one at `out` then survives.
+    """
+    checkpoint, _ = _read(path)
+    write_checkpoint(out or path, replace(checkpoint, facts={**checkpoint.facts, FACT: to_fact(origin)}))
+
+
+def save_stamped(save: Callable[[Path], None], origin: Origin, path: Path) -> CheckpointFile:
+    """What `save` writes, with its origin, at `path`: an old file there survives until all of the new one is written.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
+            bare = Path(folder) / path.name
+            save(bare)
+            stamp(bare, origin, path)
+    except OSError as error:
+        raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {error.strerror}.") from error
+    return describe(path)
+
+
+def _read(path: Path) -> tuple[Checkpoint, str]:
+    model, layout, digest = _header(path)
+    return read_checkpoint(path, model, layout), digest
+
+
+def _header(path: Path) -> tuple[str, FeatureLayout, str]:
+    """Whose checkpoint it is, by its own word; where it has none, what `read_checkpoint` refuses with its reason."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata: dict[str, str] = file.metadata() or {}
+        return metadata["model"], FeatureLayout(**json.loads(metadata["layout"])), metadata["sha256"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return "", LAYOUT, ""

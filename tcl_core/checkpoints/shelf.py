@@ -1,0 +1,242 @@
+"""The checkpoints of a workspace and those that ship: listed, found by name, exported, imported, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tcl_core.checkpoints.file import CheckpointFile, describe, stamp
+from tcl_core.checkpoints.origin import Kind, Origin
+from tcl_core.checkpoints.start import shipped_paths
+from tcl_core.domain import Platform
+from tcl_core.errors import UserError
+from tcl_core.store import Workspace
+
+SHIPPED = "shipped"
+SUFFIX = ".safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One checkpoint.
+
+    Attributes:
+        id: its number in the workspace; None for a run's own model, and for what ships.
+        name: the file's stem.
+        kind: a `Kind`, or `SHIPPED`.
+        platform: whose records it learned from last, where that is known.
+        starts: fingerprints of the workspace's platforms whose runs start from it when nothing else is asked for.
+        file: what it says of itself; None when it cannot be read, and `problem` says why.
+    """
+
+    id: int | None
+    name: str
+    path: Path
+    kind: str
+    platform: Platform | None
+    starts: tuple[str, ...]
+    file: CheckpointFile | None
+    problem: str = ""
+
+    @property
+    def origin(self) -> Origin | None:
+        return self.file.origin if self.file else None
+
+
+def entries(workspace: Workspace | None) -> tuple[Entry, ...]:
+    """The workspace's checkpoints, oldest first, its runs' own models, then what ships."""
+    found = [*(_noted(workspace) if workspace else ()), *(_shipped(workspace))]
+    return tuple(found)
+
+
+def find(workspace: Workspace | None, name: str) -> Entry:
+    """The checkpoint that a number or name of `entries` means; otherwise the file of that path.
+
+    Raises:
+        UserError: there is none, or several go by that name.
+    """
+    known = entries(workspace)
+    found = [one for one in known if name in {one.name, str(one.id)}]
+    if len(found) > 1:
+        numbers = ", ".join(str(one.id) for one in found if one.id is not None)
+        raise UserError("checkpoint", f"Several checkpoints are called {name}; choose one by its number ({numbers}).")
+    if found:
+        return found[0]
+    path = Path(name)
+    if path.is_file():
+        return next((one for one in known if one.path.resolve() == path.resolve()), _entry(None, path, Kind.RUN))
+    there = ", ".join(one.name for one in known) or "nothing"
+    where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
+    raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")
+
+
+def export_checkpoint(workspace: Workspace | None, name: str, out: Path) -> CheckpointFile:
+    """Copy a checkpoint with its lineage to `out`, a new file, or a folder for one of the checkpoint's name.
+
+    Raises:
+        UserError: no such checkpoint, it is damaged, `out` exists or cannot be written.
+    """
+    entry = _readable(find(workspace, name))
+    target = out / f"{entry.name}{SUFFIX}" if out.is_dir() else out
+    if target.exists():
+        raise UserError("checkpoint", f"{target} exists already; name another file, or remove it first.")
+    stamp(entry.path, _origin(entry), target)
+    return describe(target)
+
+
+def import_checkpoint(workspace: Workspace, path: Path) -> Entry:
+    """Check a checkpoint and take a copy of it into the workspace, with the platform it comes from.
+
+    Raises:
+        UserError: not a checkpoint, damaged, of another feature vocabulary, without lineage, or there already.
+    """
+    file = describe(path)
+    if not file.fits:
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {path} was made for feature vocabulary {file.layout.version} and this version uses "
+            "another; train it again with this version, or import one that was.",
+        )
+    if file.origin is None:
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {path} does not say which platform it comes from; export it from its workspace with "
+            "`checkpoints export` and import that file.",
+        )
+    for known in entries(workspace):
+        if known.file and known.file.digest == file.digest and known.kind != SHIPPED:
+            raise UserError("checkpoint", f"The workspace {workspace.path} has this checkpoint as {known.name}.")
+    copy = new_path(workspace, path.stem)
+    stamp(path, file.origin, copy)
+    return _entry(note(workspace, describe(copy)), copy, file.origin.kind)
+
+
+def remove_checkpoint(workspace: Workspace, name: str) -> Entry:
+    """Forget a checkpoint and delete its file where that lies in the workspace; a file elsewhere stays.
+
+    Raises:
+        UserError: no such checkpoint in this workspace.
+    """
+    entry = find(workspace, name)
+    inside = entry.path.resolve().is_relative_to(workspace.path.resolve())
+    if entry.kind == SHIPPED or (entry.id is None and not inside):
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {entry.name} is not one of the workspace {workspace.path} and stays; "
+            "`tune --checkpoint none` starts without any.",
+        )
+    if entry.id is not None:
+        workspace.remove_checkpoint(entry.id)
+    if inside:
+        _delete(entry.path)
+    return entry
+
+
+def note(workspace: Workspace, file: CheckpointFile) -> int:
+    """Note a checkpoint that has an origin in the workspace, its platform included; gives its number."""
+    origin = file.origin
+    if origin is None:
+        raise ValueError(f"{file.path} has no origin")
+    if origin.platform.fingerprint not in {platform.fingerprint for platform in workspace.platforms()}:
+        workspace.add_platform(origin.platform)
+    for row in workspace.checkpoints():
+        if row.path.resolve() == file.path.resolve():  # what it described has been written over
+            workspace.remove_checkpoint(row.id)
+    return workspace.add_checkpoint(
+        origin.platform.fingerprint,
+        file.model,
+        file.path,
+        records_used=origin.records,
+        metrics=dict(origin.metrics),
+        kind=origin.kind.value,
+        parent=origin.parent,
+        data_hash=origin.data_hash or None,
+        feature_version=file.layout.version,
+    )
+
+
+def new_path(workspace: Workspace, stem: str) -> Path:
+    """A file of the workspace that does not exist yet: `stem` itself, or with the first number that is free."""
+    folder = workspace.path / "checkpoints"
+    path, number = folder / f"{stem}{SUFFIX}", 2
+    while path.exists():
+        path, number = folder / f"{stem}-{number}{SUFFIX}", number + 1
+    return path
+
+
+def _noted(workspace: Workspace) -> Iterator[Entry]:
+    platforms = {platform.fingerprint: platform for platform in workspace.platforms()}
+    rows = workspace.checkpoints()
+    for row in rows:
+        yield replace(_entry(row.id, row.path, row.kind), platform=platforms.get(row.platform))
+    noted = {row.path.resolve() for row in rows}
+    for path in sorted((workspace.path / "checkpoints").glob(f"*{SUFFIX}")):
+        if path.resolve() not in noted:
+            entry = _entry(None, path, Kind.RUN)
+            owner = _owner(workspace, entry, platforms)
+            starts = (owner.fingerprint,) if owner else ()
+            yield replace(entry, platform=owner, starts=starts)
+
+
+def _owner(workspace: Workspace, entry: Entry, platforms: dict[str, Platform]) -> Platform | None:
+    """Whose runs keep their model in this file."""
+    if entry.file is None:
+        return None
+    own = {workspace.checkpoint_path(key, entry.file.model).name: one for key, one in platforms.items()}
+    return own.get(entry.path.name)
+
+
+def _shipped(workspace: Workspace | None) -> Iterator[Entry]:
+    for path in shipped_paths():
+        entry = _entry(None, path, SHIPPED)
+        starts = tuple(
+            platform.fingerprint
+            for platform in (workspace.platforms() if workspace else ())
+            if entry.file is not None
+            and entry.file.fits
+            and entry.origin is not None
+            and workspace is not None
+            and platform.kind == entry.origin.platform.kind
+            and not workspace.checkpoint_path(platform.fingerprint, "mamba").exists()
+        )
+        yield replace(entry, platform=entry.origin.platform if entry.origin else None, starts=starts)
+
+
+def _entry(number: int | None, path: Path, kind: str) -> Entry:
+    try:
+        file, problem = describe(path), ""
+    except UserError as error:
+        file, problem = None, str(error)
+    platform = file.origin.platform if file and file.origin else None
+    return Entry(
+        id=number, name=path.stem, path=path, kind=str(kind), platform=platform, starts=(), file=file, problem=problem
+    )
+
+
+def _readable(entry: Entry) -> Entry:
+    if entry.file is None:
+        raise UserError("checkpoint", entry.problem)
+    return entry
+
+
+def _origin(entry: Entry) -> Origin:
+    """The lineage an exported file carries; a run's own model gets one."""
+    if entry.origin is not None:
+        return entry.origin
+    if entry.platform is None:
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {entry.path} does not say which platform it comes from; name it together with its "
+            "workspace (--workspace).",
+        )
+    return Origin(kind=Kind.RUN, platform=entry.platform, lineage=(entry.platform.name,))
+
+
+def _delete(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(
+            "checkpoint", f"The checkpoint {path} cannot be deleted ({error.strerror}); delete it by hand."
+        ) from error

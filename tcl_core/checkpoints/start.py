@@ -1,0 +1,130 @@
+"""Which checkpoint a run starts from, decided and checked before anything is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tcl_core.checkpoints.file import describe
+from tcl_core.cost_model.base import CostModel
+from tcl_core.cost_model.checkpoint import read_checkpoint
+from tcl_core.domain import Platform
+from tcl_core.errors import UserError
+from tcl_core.features.vocabulary import LAYOUT
+from tcl_core.store import Workspace
+
+COLD = "none"
+"""What a person writes for a cold start."""
+
+LEARNED_MODEL = "ckd"
+"""A learned checkpoint's model; its knowledge base is a "mamba" and starts one."""
+
+_KNOWLEDGE_MODEL = "mamba"
+_SHIPPED = {"llvm": "cpu", "cuda": "cuda"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Where a cost model starts.
+
+    Attributes:
+        path: the checkpoint; None for a cold start.
+        learned: whether it is a learned checkpoint, whose knowledge base is what starts the model.
+        reason: who chose it: "asked", "workspace" (the model of earlier runs goes on), or "shipped".
+    """
+
+    path: Path | None
+    learned: bool = False
+    reason: str = "asked"
+
+    @property
+    def own(self) -> bool:
+        """Whether the workspace's own model goes on, which has learned from the workspace's records already."""
+        return self.reason == "workspace"
+
+    @property
+    def text(self) -> str:
+        """As ``--checkpoint`` takes it: with this the run starts the same way again."""
+        return COLD if self.path is None else str(self.path)
+
+
+def choose_start(workspace: Workspace, platform: Platform, model: str, asked: str | None) -> Start:
+    """The checkpoint that a run with this cost model starts from.
+
+    Args:
+        asked: a file, `COLD`, or None for the workspace's own model of this platform, else the one that ships for
+            this kind of platform, else a cold start.
+
+    Raises:
+        UserError: the checkpoint asked for, or the workspace's own, is not there, damaged, of another cost model or of
+            another feature vocabulary.
+    """
+    if asked == COLD:
+        return Start(path=None)
+    if asked is not None:
+        return check_asked(Path(asked), model)
+    own = workspace.checkpoint_path(platform.fingerprint, model)
+    if own.exists():
+        read_checkpoint(own, model, LAYOUT)
+        return Start(path=own, reason="workspace")
+    return _shipped(shipped_path(platform.kind), model)
+
+
+def load_start(model: CostModel, start: Start) -> None:
+    """Give a model the knowledge that `start` names; of a learned checkpoint that is the knowledge base.
+
+    Raises:
+        UserError: see `CostModel.load`.
+    """
+    if start.path is None:
+        return
+    if not start.learned:
+        model.load(start.path)
+        return
+    from tcl_core.learning.checkpoints import export_knowledge, load_learner
+
+    with TemporaryDirectory(prefix="tcl-studio-") as folder:
+        knowledge = Path(folder) / "knowledge.safetensors"
+        export_knowledge(knowledge, load_learner(start.path, LAYOUT))
+        model.load(knowledge)
+
+
+def shipped_path(kind: str) -> Path:
+    """Where the checkpoint for a kind of platform ("llvm", "cuda") ships, whether or not it does."""
+    return Path(str(resources.files("resources"))) / "checkpoints" / f"{_SHIPPED[kind]}.safetensors"
+
+
+def shipped_paths() -> tuple[Path, ...]:
+    """Those that do ship."""
+    return tuple(path for path in map(shipped_path, _SHIPPED) if path.exists())
+
+
+def check_asked(path: Path, model: str) -> Start:
+    """The checkpoint that somebody named, checked for a cost model of this name.
+
+    Raises:
+        UserError: not there, damaged, of another cost model or of another feature vocabulary.
+    """
+    found = describe(path)
+    learned = found.model == LEARNED_MODEL and model == _KNOWLEDGE_MODEL
+    if not learned and found.model != model:
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {path} holds the cost model '{found.model}', not '{model}'; name another, or choose "
+            f"--cost-model {_KNOWLEDGE_MODEL if found.model == LEARNED_MODEL else found.model}.",
+        )
+    read_checkpoint(path, found.model, LAYOUT)  # refuses another feature vocabulary
+    return Start(path=path.resolve(), learned=learned)
+
+
+def _shipped(path: Path, model: str) -> Start:
+    """What ships, where it is for this cost model and vocabulary; else a cold start, as if nothing shipped."""
+    if not path.exists():
+        return Start(path=None, reason="shipped")
+    found = describe(path)
+    learned = found.model == LEARNED_MODEL and model == _KNOWLEDGE_MODEL
+    if not found.fits or not (learned or found.model == model):
+        return Start(path=None, reason="shipped")
+    return Start(path=path, learned=learned, reason="shipped")

@@ -1,0 +1,99 @@
+"""``checkpoints``: what cost models a workspace has and which ship; copying them out, in, and away."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.table import Table
+
+from tcl_core.checkpoints.file import CheckpointFile
+from tcl_core.checkpoints.shelf import Entry, entries, export_checkpoint, find, import_checkpoint, remove_checkpoint
+from tcl_core.command_line.checkpoint_text import entry_json, entry_legend, entry_table, file_json
+from tcl_core.command_line.output import Output
+from tcl_core.errors import UserError
+from tcl_core.store import Workspace
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Carry out one action."""
+    actions = {"list": _list, "show": _show, "export": _export, "import": _import, "remove": _remove}
+    actions[arguments.action](arguments, output)
+
+
+@contextmanager
+def _reading(arguments: argparse.Namespace) -> Iterator[Workspace | None]:
+    if arguments.workspace is None:
+        yield None
+        return
+    with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
+        yield workspace
+
+
+def _list(arguments: argparse.Namespace, output: Output) -> None:
+    with _reading(arguments) as workspace:
+        found = entries(workspace)
+    if not output.json:
+        output.result.print(entry_table(found) if found else "no checkpoints")
+        for line in entry_legend(found):
+            output.result.print(line, soft_wrap=True, markup=False)
+        if workspace is None:
+            output.result.print("these ship; --workspace DIR lists a workspace's own as well")
+    output.emit({"checkpoints": [entry_json(entry) for entry in found]})
+
+
+def _show(arguments: argparse.Namespace, output: Output) -> None:
+    with _reading(arguments) as workspace:
+        entry = find(workspace, arguments.name)
+    facts = entry_json(entry)
+    if not output.json:
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column("")
+        table.add_column("", overflow="fold")
+        for name, value in facts.items():
+            table.add_row(name.replace("_", " "), _text(value))
+        output.result.print(table)
+    if entry.problem:
+        raise UserError("checkpoint", entry.problem)
+    output.emit(facts)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items()) or "-"
+    if isinstance(value, list):
+        return " -> ".join(map(str, value)) or "-"
+    return "-" if value is None else str(value)
+
+
+def _export(arguments: argparse.Namespace, output: Output) -> None:
+    with _reading(arguments) as workspace:
+        file = export_checkpoint(workspace, arguments.name, Path(arguments.out))
+    _done(f"exported to {file.path}", file, output)
+
+
+def _import(arguments: argparse.Namespace, output: Output) -> None:
+    with Workspace.open(Path(arguments.workspace), create=True) as workspace:
+        entry = import_checkpoint(workspace, Path(arguments.file))
+    _changed(f"imported as {entry.id}: {entry.path}", entry, output)
+
+
+def _remove(arguments: argparse.Namespace, output: Output) -> None:
+    with Workspace.open(Path(arguments.workspace), create=False) as workspace:
+        entry = remove_checkpoint(workspace, arguments.name)
+    kept = f"; its file {entry.path} stays" if entry.path.exists() else ""
+    _changed(f"removed {entry.name}{kept}", entry, output)
+
+
+def _done(text: str, file: CheckpointFile, output: Output) -> None:
+    if not output.json:
+        output.result.print(text, soft_wrap=True, markup=False)
+    output.emit(file_json(file))
+
+
+def _changed(text: str, entry: Entry, output: Output) -> None:
+    if not output.json:
+        output.result.print(text, soft_wrap=True, markup=False)
+    output.emit(entry_json(entry))

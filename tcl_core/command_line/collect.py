@@ -1,0 +1,65 @@
+"""``collect``: pools of many networks measured on one platform, for `train` and `learn`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tcl_core.command_line.interrupt import stop_on_interrupt
+from tcl_core.command_line.output import Output
+from tcl_core.command_line.watch import RunWatch
+from tcl_core.config import CollectConfig, NetworkConfig, SamplerConfig
+from tcl_core.events import CancelToken, Collected
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Measure what is planned and not there yet."""
+    from tcl_core.tuner.collect import Collector
+
+    config = CollectConfig(
+        networks=tuple(str(Path(network).resolve()) for network in arguments.networks),
+        workspace=str(Path(arguments.workspace).resolve()),
+        target=arguments.target,
+        threads=arguments.threads,
+        per_task=arguments.per_task,
+        share=arguments.share,
+        repeat=arguments.repeat,
+        max_tasks=arguments.max_tasks,
+        seed=arguments.seed,
+        network_config=NetworkConfig(shapes=tuple(arguments.shape)),
+        sampler=SamplerConfig(name=arguments.sampler),
+    )
+    token = CancelToken()
+    collected: Collected | None = None
+    with stop_on_interrupt(token, output), RunWatch(output) as watch:
+        for event in Collector(config, token).events():
+            watch.show(event)
+            if isinstance(event, Collected):
+                collected = event
+    if collected is None:
+        raise AssertionError("a collection ended without saying so")
+    _show(collected, config, output)
+    output.emit(_result(collected, config))
+
+
+def _show(collected: Collected, config: CollectConfig, output: Output) -> None:
+    output.result.print(
+        f"{collected.records} records ({collected.failed} failed) and {collected.repeated} repeats in "
+        f"{collected.seconds:.0f} s; {collected.present} of {collected.wanted} planned records of {collected.tasks} "
+        f"tasks are in {config.workspace}",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def _result(collected: Collected, config: CollectConfig) -> dict[str, object]:
+    return {
+        "records": collected.records,
+        "failed": collected.failed,
+        "repeated": collected.repeated,
+        "tasks": collected.tasks,
+        "planned": collected.wanted,
+        "present": collected.present,
+        "seconds": collected.seconds,
+        "workspace": config.workspace,
+    }

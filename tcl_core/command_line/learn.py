@@ -1,0 +1,63 @@
+"""``learn``: a learned checkpoint is carried on to one more platform, without any record of the earlier ones."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from tcl_core.checkpoints.start import COLD
+from tcl_core.command_line.checkpoint_text import show_metrics
+from tcl_core.command_line.interrupt import stop_on_interrupt
+from tcl_core.command_line.output import Output
+from tcl_core.command_line.passes import PassWatch
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Learn and report."""
+    from tcl_core.training.learn import LearnConfig, learn
+
+    config = LearnConfig(
+        workspace=arguments.workspace,
+        platform=arguments.platform,
+        parent=None if arguments.parent == COLD else arguments.parent,
+        seed=arguments.seed,
+        out=arguments.out,
+    )
+    token = CancelToken()
+    with stop_on_interrupt(token, output, "Stopping; the parent stays as it is."), PassWatch(output) as watch:
+        try:
+            report = learn(config, watch.show, watch.phase, token)
+        except Interrupted as stop:
+            raise Interrupted("Stopped; nothing was saved, and the same command begins again.") from stop
+    file, learned = report.checkpoint, report.learned
+    lineage = file.origin.lineage if file.origin else ()
+    result: dict[str, Any] = {
+        "checkpoint": str(file.path),
+        "id": report.number,
+        "platform": learned.platform,
+        "lineage": list(lineage),
+        "parent": file.origin.parent if file.origin else None,
+        "tasks": report.tasks,
+        "records": learned.records,
+        "seconds": learned.seconds,
+        "deployed": learned.deployed,
+        "phases": [vars(phase) for phase in learned.phases],
+        "metrics": dict(report.metrics),
+        "held_out": list(report.test_networks),
+        "size_bytes": file.size_bytes,
+    }
+    if not output.json:
+        for phase in learned.phases:
+            loss = "" if phase.loss is None else f", loss {phase.loss:.4f}"
+            output.result.print(f"{phase.phase}: {phase.epochs} passes, best {phase.best_epoch}{loss}", soft_wrap=True)
+        output.result.print(
+            f"{learned.records:,} records of {report.tasks} tasks in {learned.seconds:.0f} s; the {learned.deployed} "
+            f"answers for this platform; learned so far: {' -> '.join(lineage)}",
+            soft_wrap=True,
+            markup=False,
+        )
+        show_metrics(report.metrics, report.test_networks, output)
+        output.result.print(f"checkpoint {report.number}: {file.path}", soft_wrap=True, markup=False)
+    output.emit(result)

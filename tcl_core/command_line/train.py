@@ -1,0 +1,72 @@
+"""``train``: a cost model from one platform's records, tested on networks it has not seen."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from tcl_core.checkpoints.start import COLD
+from tcl_core.command_line.checkpoint_text import show_metrics
+from tcl_core.command_line.interrupt import stop_on_interrupt
+from tcl_core.command_line.output import Output
+from tcl_core.command_line.passes import PassWatch
+from tcl_core.config import CostModelConfig
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+
+_PROMISE = "Stopping; the weights of the best pass are kept."
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Train, report, and say how to go on."""
+    from tcl_core.hardware.detect import detect
+    from tcl_core.training.train import TrainConfig, train
+
+    plain = TrainConfig(workspace=arguments.workspace, platform=arguments.platform)
+    config = replace(
+        plain,
+        share=arguments.share,
+        seed=arguments.seed,
+        checkpoint=None if arguments.checkpoint == COLD else arguments.checkpoint,
+        out=arguments.out,
+        processes=detect().cores,
+        cost_model=CostModelConfig(name=arguments.cost_model),
+        sampler=replace(plain.sampler, name=arguments.sampler),
+    )
+    token = CancelToken()
+    with stop_on_interrupt(token, output, _PROMISE), PassWatch(output) as watch:
+        try:
+            report = train(config, watch.show, watch.phase, token)
+        except Interrupted as stop:
+            raise Interrupted(str(stop) or "Stopped; nothing was saved.") from stop
+    file = report.checkpoint
+    result: dict[str, Any] = {
+        "checkpoint": str(file.path),
+        "id": report.number,
+        "cost_model": file.model,
+        "platform": file.origin.platform.fingerprint if file.origin else "",
+        "tasks": report.tasks,
+        "records": report.records,
+        "passes": report.epochs,
+        "loss": report.loss,
+        "seconds": report.seconds,
+        "metrics": dict(report.metrics),
+        "held_out": list(report.test_networks),
+        "parameters": report.parameters,
+        "stopped": report.stopped,
+    }
+    if not output.json:
+        output.result.print(
+            f"{file.model}, {report.parameters:,} parameters: {report.records:,} records of {report.tasks} tasks, "
+            f"{report.epochs} passes in {report.seconds:.0f} s",
+            soft_wrap=True,
+        )
+        show_metrics(report.metrics, report.test_networks, output)
+        output.result.print(f"checkpoint {report.number}: {file.path}", soft_wrap=True, markup=False)
+    output.emit(result)
+    if report.stopped:
+        raise Interrupted(
+            f"Stopped after pass {report.epochs}; the weights of the best pass are in {file.path}, and "
+            f"`train --checkpoint {file.path}` goes on from them."
+        )

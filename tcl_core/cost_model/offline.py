@@ -1,0 +1,168 @@
+"""Training on a dataset: passes over a `Course` until the validation tasks stop getting better.
+
+Nothing depends on the clock: the same course, seed and number of threads give the same weights, bit for bit.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic
+
+import numpy as np
+import torch
+
+from tcl_core.batches import FeatureBatch, FloatArray, TaskGroup
+from tcl_core.config import OfflineConfig
+from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch, FitReport
+from tcl_core.cost_model.course import Course, Group, make_optimiser, take_step
+from tcl_core.errors import UserError
+from tcl_core.events import CancelToken
+
+_STEP_PARTS = 4
+"""Tasks (or parts of large ones) of one step."""
+_KEPT_BYTES = 31 << 20
+"""glibc gives freed tensors back to the system, to fault them in again page by page, until it has seen a block of this
+size freed (32 MB are its limit). Two Mamba layers, 320 records a step: 403 us of processor time a record, and 356."""
+
+
+class OfflineTraining(Generic[Group]):
+    """One training, from the network's present weights on.
+
+    Attributes:
+        best_epoch: the pass whose weights the network holds when `run` is over, however it ended; 0 for those it began
+            with.
+    """
+
+    def __init__(
+        self,
+        course: Course[Group],
+        config: OfflineConfig,
+        *,
+        validate: Callable[[], float | None],
+        rng: np.random.Generator,
+        watch: EpochWatch | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        self.best_epoch = 0
+        self._course, self._config, self._validate, self._rng = course, config, validate, rng
+        self._watch, self._cancel = watch, cancel
+        self._optimiser = make_optimiser(course.network, config)
+        self._schedule: torch.optim.lr_scheduler.LambdaLR | None = None
+        self._best_top1: float | None = None
+        self._samples = 0
+
+    def run(self) -> FitReport:
+        """Take passes until patience or passes are used up. As `CostModel.train_offline`."""
+        self._started = time.perf_counter()
+        torch.empty(_KEPT_BYTES, dtype=torch.uint8)
+        self._best = copy.deepcopy(self._course.network.state_dict())
+        done, loss = 0, None
+        try:
+            for epoch in range(1, self._config.epochs + 1):
+                found = self._pass()
+                if found is None and epoch == 1:
+                    raise not_finite()
+                self._report(epoch, found)
+                if found is None:
+                    break
+                done, loss = epoch, found
+                if epoch - self.best_epoch >= self._config.patience:
+                    break
+        finally:
+            self._course.network.load_state_dict(self._best)
+        seconds = time.perf_counter() - self._started
+        return FitReport(epochs=done, samples=self._samples, seconds=seconds, loss=loss)
+
+    def _pass(self) -> float | None:
+        """Mean loss of one pass; None as soon as a step is not finite."""
+        network, course, losses = self._course.network, self._course, []
+        network.train()
+        steps = course.steps(self._config.group_limit, _STEP_PARTS, self._rng)
+        if self._schedule is None:
+            factor = learning_rate_factor(len(steps) * self._config.epochs, self._config.warm_up)
+            self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimiser, factor)
+        for parts in steps:
+            if self._cancel is not None:
+                self._cancel.checkpoint()
+            clip = self._config.gradient_clip
+            losses.append(take_step(network, self._optimiser, partial(course.objective, parts), clip))
+            if not math.isfinite(losses[-1]):
+                return None
+            self._schedule.step()
+            self._samples += sum(len(part.rows) for part in parts)
+        course.close_pass()
+        return float(np.mean(losses))
+
+    def _report(self, epoch: int, loss: float | None) -> None:
+        """Judge the pass, keep its weights when they are the best, tell the watcher."""
+        top1 = None
+        if loss is not None:
+            top1 = self._validate()
+            if top1 is None or self._best_top1 is None or top1 > self._best_top1:
+                self.best_epoch, self._best_top1 = epoch, top1
+                self._best = copy.deepcopy(self._course.network.state_dict())
+        if self._watch is not None:
+            report = EpochReport(
+                epoch=epoch,
+                epochs=self._config.epochs,
+                loss=loss,
+                validation_top1=top1,
+                best_epoch=self.best_epoch,
+                seconds=time.perf_counter() - self._started,
+            )
+            self._watch(report)
+
+
+def learning_rate_factor(steps: int, warm_up: float) -> Callable[[int], float]:
+    """Factor of the learning rate by step: a straight rise over the share `warm_up`, then half a cosine down."""
+    rise = max(1, round(steps * warm_up))
+
+    def factor(step: int) -> float:
+        if step < rise:
+            return (step + 1) / rise
+        return 0.5 * (1.0 + math.cos(math.pi * min(1.0, (step - rise) / max(1, steps - rise))))
+
+    return factor
+
+
+def top1(score: Callable[[FeatureBatch], FloatArray], groups: Sequence[TaskGroup]) -> float | None:
+    """Mean over tasks of the label of the candidate that `score` ranks first; None without any record."""
+    labels = []
+    for group in groups:
+        scores = [score(batch) for batch in group.batches if len(batch)]
+        if scores:
+            labels.append(float(group.labels[int(np.argmax(np.concatenate(scores)))]))
+    return float(np.mean(labels)) if labels else None
+
+
+def require_pairs(groups: Sequence[TaskGroup]) -> None:
+    """Raises: UserError: no group has two different labels, so that there is nothing to rank."""
+    if not any(len(np.unique(group.labels)) > 1 for group in groups):
+        raise UserError(
+            "learn",
+            f"No task among the {len(groups)} to learn from has records of different speed; collect more records, or "
+            "choose another platform or a larger share.",
+        )
+
+
+def report_single_pass(
+    model: CostModel, report: FitReport, validation: Sequence[TaskGroup], watch: EpochWatch | None
+) -> None:
+    """Tell the watcher about a model that learns in one pass."""
+    if watch is None:
+        return
+    found = top1(lambda batch: model.predict(batch).scores, validation)
+    watch(EpochReport(epoch=1, epochs=1, loss=report.loss, validation_top1=found, best_epoch=1, seconds=report.seconds))
+
+
+def not_finite() -> UserError:
+    """The loss is not a number from the first pass on."""
+    return UserError(
+        "learn",
+        "The training loss is not a finite number from the first pass on; choose a lower learning rate, or look for "
+        "features or latencies that are not finite.",
+    )

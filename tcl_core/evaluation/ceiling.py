@@ -1,0 +1,124 @@
+"""The top-1 that a perfect ranker of a repeated measurement reaches: what noise leaves of the metric.
+
+Two figures. *Direct*: of the records that were measured twice, the second measurement ranks and the first is what the
+choice is judged by, task by task. That needs tasks with two such records at least, and few records make it easy. So
+also *simulated*, over all records: each latency is multiplied by a ratio ``second / first`` drawn (with replacement,
+by the seed) from those observed on the platform, apart for records that were cut off after one run; the product ranks,
+the latency itself judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcl_core.dataset.base import DatasetNetwork, Measured
+from tcl_core.evaluation.groups import Groups
+from tcl_core.evaluation.metrics import RankedNetwork, RankedTask, Spread, top_k
+
+_DRAWS = 100
+_LEAST_RATIOS = 8
+"""Fewer ratios of cut-off records are not drawn from apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceiling:
+    """Top-1 of a perfect ranker of the repeated measurement.
+
+    Attributes:
+        repeated: records that were measured twice, on the whole platform.
+        direct: None where no task has two such records; `direct_tasks` are those that have.
+        simulated: mean and standard deviation over draws.
+    """
+
+    repeated: int
+    direct: float | None
+    direct_tasks: int
+    simulated: Spread
+
+    def to_json(self) -> dict[str, object]:
+        """As it stands in the result file."""
+        return {
+            "repeated": self.repeated,
+            "direct": self.direct,
+            "direct_tasks": self.direct_tasks,
+            "simulated": self.simulated.to_json(),
+        }
+
+
+def ceiling(
+    groups: Groups, platform: str, networks: Sequence[DatasetNetwork], seed: int, draws: int = _DRAWS
+) -> Ceiling | None:
+    """The ceiling on the tasks of `networks`; None where nothing on the platform was measured twice."""
+    ratios = _Ratios([one for (_, own), found in groups.dataset.records.items() if own == platform for one in found])
+    if not ratios.count:
+        return None
+    keys = dict.fromkeys(key for network in networks for key, _ in network.weights if groups.has(key, platform))
+    direct = {key: ranked for key in keys if (ranked := _by_repeat(key, groups.measured(key, platform))) is not None}
+    ran = {key: _successes(groups.measured(key, platform)) for key in keys}
+    generator = np.random.default_rng(seed)
+    simulated = []
+    for _ in range(draws):
+        drawn = {
+            key: _ranked(key, np.stack([latencies_s * ratios.draw(cut_off, generator), latencies_s], axis=1))
+            for key, (latencies_s, cut_off) in ran.items()
+        }
+        simulated.append(top_k(_networks(networks, drawn), 1).ratio)
+    return Ceiling(
+        repeated=ratios.count,
+        direct=top_k(_networks(networks, direct), 1).ratio if direct else None,
+        direct_tasks=len(direct),
+        simulated=Spread.of(simulated),
+    )
+
+
+class _Ratios:
+    """Observed ratios of the second measurement to the first, cut-off records apart."""
+
+    def __init__(self, measured: Sequence[Measured]) -> None:
+        pairs = [(one.cut_off, _second_s(one), one.latency_s) for one in measured]
+        found = [(cut_off, second / first) for cut_off, second, first in pairs if second and first]
+        self.count = len(found)
+        everything = np.array([ratio for _, ratio in found])
+        own = {flag: np.array([ratio for cut_off, ratio in found if cut_off is flag]) for flag in (False, True)}
+        self._of = {flag: part if len(part) >= _LEAST_RATIOS else everything for flag, part in own.items()}
+
+    def draw(self, cut_off: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.float64]:
+        """One ratio for each record [N]."""
+        parts = {flag: generator.choice(self._of[flag], len(cut_off)) for flag in (False, True)}
+        return np.where(cut_off, parts[True], parts[False])
+
+
+def _second_s(one: Measured) -> float | None:
+    """Median of the second measurement."""
+    return replace(one, latencies_s=one.repeated_s).latency_s
+
+
+def _by_repeat(task_key: str, measured: Sequence[Measured]) -> RankedTask | None:
+    twice = [(second, one.latency_s) for one in measured if one.latency_s and (second := _second_s(one))]
+    return _ranked(task_key, np.array(twice)) if len(twice) > 1 else None
+
+
+def _successes(measured: Sequence[Measured]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Latencies in seconds and cut-off flags of the records that ran."""
+    ran = [(latency, one.cut_off) for one in measured if (latency := one.latency_s) is not None]
+    return np.array([latency for latency, _ in ran]), np.array([cut_off for _, cut_off in ran])
+
+
+def _ranked(task_key: str, seen_and_judged: NDArray[np.float64]) -> RankedTask:
+    """[N, 2]: latencies that rank and latencies that judge, in seconds."""
+    scores = (-np.log(seen_and_judged[:, 0])).astype(np.float32)
+    return RankedTask(task_key=task_key, scores=scores, latencies_s=seen_and_judged[:, 1])
+
+
+def _networks(networks: Sequence[DatasetNetwork], ranked: dict[str, RankedTask]) -> list[RankedNetwork]:
+    return [
+        RankedNetwork(
+            name=network.name,
+            tasks=tuple((weight, ranked[key]) for key, weight in network.weights if key in ranked),
+        )
+        for network in networks
+    ]

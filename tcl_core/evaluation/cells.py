@@ -1,0 +1,155 @@
+"""Finished cells of the tables as JSON files: an interrupted evaluation goes on where it was.
+
+A cell is one training or more: one row of one table under one seed. Its folder is named by a digest of everything its
+value depends on (the dataset, the settings, the code that computes it), so that what is found there is never stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tcl_core.cost_model.base import EpochReport
+from tcl_core.errors import UserError
+from tcl_core.events import CancelToken
+
+_PACKAGE = Path(__file__).parents[1]
+
+Value = dict[str, Any]
+"""A cell's figures: JSON, finite numbers only."""
+
+Tell = Callable[[EpochReport | str], None]
+"""What a cell says while it is worked on: a pass of a training, or a few words. An `EpochWatch`, too."""
+
+Work = Callable[[str, int, Tell], Value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellProgress:
+    """How far a table is.
+
+    Attributes:
+        done, total: cells of this table.
+        resumed: the cell was found finished.
+        epoch: the pass of the training that is running; None between passes.
+        words: what else is being done.
+    """
+
+    table: str
+    row: str
+    seed: int
+    done: int
+    total: int
+    resumed: bool = False
+    epoch: EpochReport | None = None
+    words: str = ""
+
+
+Watch = Callable[[CellProgress], None]
+
+
+class CellFolder:
+    """The cells of one table. Written one by one, each atomically."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, row: str, seed: int) -> Value | None:
+        """A finished cell; None where there is none, or where the file does not hold it any more."""
+        try:
+            found = json.loads(self._path(row, seed).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        known = isinstance(found, dict) and (found.get("row"), found.get("seed")) == (row, seed)
+        return found["value"] if known else None
+
+    def write(self, row: str, seed: int, value: Value) -> None:
+        """Keep a finished cell.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        path = self._path(row, seed)
+        text = json.dumps({"row": row, "seed": seed, "value": value}, allow_nan=False)
+        temporary = path.with_suffix(f".{os.getpid()}.new")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
+        except OSError as error:
+            sentence = f"A finished cell cannot be kept in {self.folder} ({error.strerror}); make room there and go on."
+            raise UserError("evaluate", sentence) from error
+
+    def _path(self, row: str, seed: int) -> Path:
+        return self.folder / f"{re.sub(r'[^A-Za-z0-9.+-]', '_', row)}-{seed}.json"
+
+
+def run_cells(
+    folder: CellFolder,
+    table: str,
+    rows: Sequence[str],
+    seeds: Sequence[int],
+    work: Work,
+    watch: Watch,
+    cancel: CancelToken,
+) -> dict[tuple[str, int], Value]:
+    """Every (row, seed), seed by seed, so that an early end has whole columns; what is finished is not done again.
+
+    Raises:
+        Interrupted: `cancel` was stopped; finished cells are kept.
+    """
+    values: dict[tuple[str, int], Value] = {}
+    cells = [(row, seed) for seed in seeds for row in rows]
+    for row, seed in cells:
+        cancel.checkpoint()
+        told = CellProgress(table=table, row=row, seed=seed, done=len(values), total=len(cells))
+        watch(told)
+        value = folder.read(row, seed)
+        resumed = value is not None
+        if value is None:
+            value = work(row, seed, _teller(told, watch))
+            folder.write(row, seed, value)
+        values[row, seed] = value
+        watch(replace(told, done=len(values), resumed=resumed))
+    return values
+
+
+def digest_of(settings: Mapping[str, Any], code: Sequence[str]) -> str:
+    """SHA-256 (hex) over frozen dataclasses and plain values by name, and over code by path below `tcl_core`."""
+    plain = {
+        name: asdict(value) if hasattr(value, "__dataclass_fields__") else value for name, value in settings.items()
+    }
+    hashed = hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode())
+    for path in _files(code):
+        hashed.update(path.relative_to(_PACKAGE).as_posix().encode())
+        hashed.update(_meaning(path).encode())
+    return hashed.hexdigest()
+
+
+def _files(code: Sequence[str]) -> Iterator[Path]:
+    for name in code:
+        place = _PACKAGE / name
+        yield from sorted(place.glob("**/*.py")) if place.is_dir() else [place]
+
+
+def _meaning(path: Path) -> str:
+    """A module without its comments, layout and docstrings: rewording one must not cost hours of training."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)
+
+
+def _teller(told: CellProgress, watch: Watch) -> Tell:
+    def tell(what: EpochReport | str) -> None:
+        watch(replace(told, words=what) if isinstance(what, str) else replace(told, epoch=what))
+
+    return tell

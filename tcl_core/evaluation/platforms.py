@@ -1,0 +1,81 @@
+"""Learners over several platforms: what one is given of a platform, and how well it ranks each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tcl_core.batches import FeatureBatch, Prediction, TokenBatch
+from tcl_core.cost_model.base import EpochWatch
+from tcl_core.evaluation.context import Context
+from tcl_core.evaluation.metrics import top_k
+from tcl_core.evaluation.shares import draw
+from tcl_core.evaluation.training import Predict, rank_networks
+from tcl_core.events import CancelToken
+from tcl_core.features import LAYOUT
+from tcl_core.learning import LEARNERS, make_learner
+from tcl_core.learning.base import PlatformData, PlatformLearner
+
+CODE = ("evaluation/platforms.py", "learning")
+"""What figures of learners depend on besides what all tables do."""
+
+
+def learner_names(context: Context) -> tuple[str, ...]:
+    """Those asked for, or all."""
+    return context.config.learners or tuple(LEARNERS)
+
+
+def fresh_learner(context: Context, name: str, seed: int) -> PlatformLearner:
+    """A learner that knows no platform."""
+    config = context.config
+    return make_learner(name, config.learner, config.cost_model, config.offline, LAYOUT, seed)
+
+
+def platform_data(context: Context, platform: str, share: float, seed: int) -> PlatformData:
+    """A random share of the training records, and what is left of their tasks' pools without its labels."""
+    groups, split = context.groups, context.split(seed)
+    drawn = draw(groups, split.train, platform, share, seed)
+    unlabelled: list[TokenBatch] = []
+    for key in split.train:
+        if groups.has(key, platform):
+            size = len(groups.measured(key, platform))
+            rest = np.setdiff1d(np.arange(size), drawn.get(key, np.zeros(0, np.int64)))
+            unlabelled += [_tokens(batch) for batch in groups.group(key, platform, rest).batches]
+    return PlatformData(
+        platform=platform,
+        groups=tuple(groups.group(key, platform, rows) for key, rows in drawn.items()),
+        validation=context.validation(platform, seed),
+        unlabelled=tuple(unlabelled),
+    )
+
+
+def platform_top1(context: Context, learner: PlatformLearner, platform: str, seed: int) -> float:
+    """Top-1 on the test networks of what the learner would deploy for a platform now."""
+    split = context.split(seed)
+    ranked = rank_networks(_deployed(learner, platform), context.groups, platform, split.test_networks, split.test)
+    return top_k(ranked, 1).ratio
+
+
+def learn(
+    learner: PlatformLearner,
+    data: PlatformData,
+    old: Sequence[PlatformData],
+    watch: EpochWatch,
+    cancel: CancelToken,
+) -> None:
+    """One platform more; earlier platforms' data only go to a learner that says it needs them."""
+    learner.learn(data, watch, cancel, tuple(old) if learner.needs_old_data else ())
+
+
+def _deployed(learner: PlatformLearner, platform: str) -> Predict:
+    def predict(batch: FeatureBatch) -> Prediction:
+        return learner.predict(platform, _tokens(batch))
+
+    return predict
+
+
+def _tokens(batch: FeatureBatch) -> TokenBatch:
+    if not isinstance(batch, TokenBatch):
+        raise TypeError(f"learners read token features, not {type(batch).__name__}")
+    return batch

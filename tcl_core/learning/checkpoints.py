@@ -1,0 +1,246 @@
+"""A learner in one file: knowledge base, active column and Fisher information, with its lineage. No optimiser.
+
+The file is a `cost_model.checkpoint` of the model "ckd": checksummed, written atomically, refused in one sentence when
+it is damaged or of another feature vocabulary, and no code is run from it. The anchor of online EWC is not stored
+apart: after a platform was learned it is where the knowledge base stands.
+
+A run does not start from this file but from the knowledge base alone, which `export_knowledge` writes as a checkpoint
+of the cost model "mamba". Nothing here imports torch until a learner is saved or loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from tcl_core.batches import FeatureLayout
+from tcl_core.config import CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
+from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.domain import Platform
+from tcl_core.errors import UserError
+from tcl_core.learning.lineage import LearnedPlatform
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from tcl_core.cost_model.base import CostModel
+    from tcl_core.learning.continual import ContinualLearner
+
+MODEL: Final = "ckd"
+_KNOWLEDGE, _ACTIVE, _FISHER = "knowledge.", "active.", "fisher."
+_NO_LAYOUT = FeatureLayout(version=0, kinds=0, fields=0, task=0, platform=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedOrigin:
+    """Where the last platform's knowledge comes from.
+
+    Attributes:
+        data_digest: of the records that were read, see `dataset.Dataset.digest`.
+        parent: digest of the checkpoint that was gone on from; None where it began with nothing.
+        metrics: by name, as reported when it was learned.
+    """
+
+    platform: Platform
+    data_digest: str
+    parent: str | None = None
+    metrics: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedCheckpoint:
+    """What a learner's checkpoint says of itself.
+
+    Attributes:
+        digest: SHA-256 (hex) over its content; what a child names as its parent.
+        platforms: all it has learned, oldest first; the last is the active column's.
+        deployed: what answers for the last platform.
+        libraries: versions that wrote it.
+    """
+
+    path: Path
+    digest: str
+    layout: FeatureLayout
+    platforms: tuple[LearnedPlatform, ...]
+    parent: str | None
+    metrics: tuple[tuple[str, float], ...]
+    deployed: str
+    config: LearnerConfig
+    model: ModelConfig
+    seed: int
+    libraries: Mapping[str, str]
+    size_bytes: int
+
+
+def save_learner(path: Path, learner: ContinualLearner, origin: LearnedOrigin) -> LearnedCheckpoint:
+    """Write the learner; its last platform takes the origin's name and data digest into its lineage.
+
+    Raises:
+        UserError: the file cannot be written; an old one survives.
+        ValueError: the learner has learned nothing, or another platform last.
+    """
+    from tcl_core.cost_model.weights import as_arrays
+
+    known = learner.knowledge
+    if not known.platforms or known.platforms[-1].fingerprint != origin.platform.fingerprint:
+        raise ValueError(f"the learner did not learn {origin.platform.fingerprint} last")
+    last = replace(known.platforms[-1], name=origin.platform.name, data_digest=origin.data_digest)
+    known = replace(known, platforms=(*known.platforms[:-1], last))
+    learner.restore(known, learner.column, learner.deployed)
+    facts = {
+        "learner": asdict(learner.config),
+        "model": asdict(learner.cost_model.model),
+        "seed": learner.seed,
+        "deployed": learner.deployed,
+        "platforms": [asdict(platform) for platform in known.platforms],
+        "parent": origin.parent,
+        "metrics": dict(origin.metrics),
+    }
+    tensors = {
+        **_prefixed(_KNOWLEDGE, as_arrays(known.ranker)),
+        **_prefixed(_ACTIVE, as_arrays(learner.column)),
+        **_prefixed(_FISHER, {name: fisher.cpu().numpy() for name, fisher in known.ewc.fisher.items()}),
+    }
+    write_checkpoint(path, Checkpoint(model=MODEL, layout=learner.layout, facts=facts, tensors=tensors))
+    return describe(path)
+
+
+def describe(path: Path) -> LearnedCheckpoint:
+    """Read and check a learner's whole checkpoint, of whatever feature vocabulary, without making the learner.
+
+    Raises:
+        UserError: not there, not a learner's checkpoint, truncated or tampered with.
+    """
+    layout, digest = _header(path)
+    checkpoint = read_checkpoint(path, MODEL, layout)
+    facts = checkpoint.facts
+    try:
+        return LearnedCheckpoint(
+            path=path,
+            digest=digest,
+            layout=layout,
+            platforms=tuple(_platform(each) for each in facts["platforms"]),
+            parent=facts["parent"],
+            metrics=tuple((str(name), float(value)) for name, value in facts["metrics"].items()),
+            deployed=facts["deployed"],
+            config=_learner_config(facts["learner"]),
+            model=ModelConfig(**facts["model"]),
+            seed=int(facts["seed"]),
+            libraries=checkpoint.libraries,
+            size_bytes=path.stat().st_size,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            "checkpoint", f"The checkpoint {path} is of another version of the learner; learn it again."
+        ) from error
+
+
+def load_learner(
+    path: Path,
+    layout: FeatureLayout,
+    *,
+    config: LearnerConfig | None = None,
+    cost_model: CostModelConfig | None = None,
+) -> ContinualLearner:
+    """The learner as it was saved; what it learns next is what it would have learned without a stop.
+
+    Args:
+        config: how to learn from now on; None for as it was. The adapters keep their width.
+        cost_model: device and scan; the model's settings are those of the file.
+
+    Raises:
+        UserError: not there, not a learner's checkpoint for `layout`, truncated or tampered with.
+    """
+    from tcl_core.learning.continual import ContinualLearner
+    from tcl_core.learning.ewc import OnlineEwc
+    from tcl_core.learning.knowledge_base import KnowledgeBase
+
+    checkpoint = read_checkpoint(path, MODEL, layout)
+    facts = describe(path)
+    config = replace(config or facts.config, adapter=facts.config.adapter)
+    model = replace(cost_model or CostModelConfig(), model=facts.model)
+    learner = ContinualLearner(config, model, layout, facts.seed)
+    ranker, column = learner.knowledge.ranker, learner.column
+    _fill(path, checkpoint.tensors, {_KNOWLEDGE: ranker, _ACTIVE: column})
+    loose = OnlineEwc.loose(ranker)
+    fisher = {name: zeros.new_tensor(checkpoint.tensors[_FISHER + name]) for name, zeros in loose.fisher.items()}
+    known = KnowledgeBase(ranker=ranker, ewc=replace(loose, fisher=fisher), platforms=facts.platforms)
+    learner.restore(known, column, facts.deployed)
+    return learner
+
+
+def export_knowledge(path: Path, learner: ContinualLearner) -> None:
+    """Write the knowledge base alone as a checkpoint of the cost model "mamba", which `tune` can start from.
+
+    Raises:
+        UserError: the file cannot be written; an old one survives.
+        ValueError: nothing was learned yet.
+    """
+    from tcl_core.cost_model.mamba_model import MambaModel
+    from tcl_core.cost_model.weights import as_arrays
+
+    known = learner.knowledge
+    if not known.useful:
+        raise ValueError("a learner that has learned nothing has no knowledge to export")
+    facts: dict[str, Any] = {"model": asdict(learner.cost_model.model), "fits": len(known.platforms)}
+    tensors = as_arrays(known.ranker)
+    write_checkpoint(path, Checkpoint(model=MambaModel.name, layout=learner.layout, facts=facts, tensors=tensors))
+
+
+def knowledge_model(learner: ContinualLearner) -> CostModel:
+    """The knowledge base as a cost model of its own, as `export_knowledge` and `CostModel.load` make it."""
+    from tcl_core.cost_model.mamba_model import MambaModel
+
+    config = replace(learner.cost_model, name=MambaModel.name)
+    model = MambaModel(config, learner.layout, learner.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "knowledge.safetensors"
+        export_knowledge(path, learner)
+        model.load(path)
+    return model
+
+
+def _prefixed(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {prefix + name: tensor for name, tensor in tensors.items()}
+
+
+def _fill(path: Path, tensors: Mapping[str, NDArray[Any]], networks: Mapping[str, nn.Module]) -> None:
+    """Put the file's tensors into the networks, all or none; Fisher information is checked and left to the caller."""
+    import torch
+
+    states = {prefix: network.state_dict() for prefix, network in networks.items()}
+    expected = {prefix + name: tuple(each.shape) for prefix, state in states.items() for name, each in state.items()}
+    knowledge = networks[_KNOWLEDGE].named_parameters()
+    expected |= {_FISHER + name: tuple(parameter.shape) for name, parameter in knowledge}
+    found = {name: tensor.shape for name, tensor in tensors.items()}
+    if found != expected or not all(np.isfinite(tensor).all() for tensor in tensors.values()):
+        raise UserError("checkpoint", f"The checkpoint {path} lacks weights or holds wrong ones; name another.")
+    for prefix, network in networks.items():
+        network.load_state_dict({name: torch.tensor(tensors[prefix + name]) for name in states[prefix]})
+
+
+def _header(path: Path) -> tuple[FeatureLayout, str]:
+    """Layout and digest by the file's own word; where it has none, `read_checkpoint` will say what is wrong."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata: dict[str, str] = file.metadata() or {}
+        return FeatureLayout(**json.loads(metadata["layout"])), metadata["sha256"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return _NO_LAYOUT, ""
+
+
+def _learner_config(fact: Mapping[str, Any]) -> LearnerConfig:
+    nested = {name: OfflineConfig(**fact[name]) for name in ("progress", "compress")}
+    return LearnerConfig(**{**fact, **nested})
+
+
+def _platform(fact: Mapping[str, Any]) -> LearnedPlatform:
+    return LearnedPlatform(**{**fact, "token": tuple(float(value) for value in fact["token"])})

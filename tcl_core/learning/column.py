@@ -1,0 +1,136 @@
+"""What every learner does with a column (a network that scores candidates): make one, score a list, predict.
+
+Shape legend: N candidates, K heads, W width, G groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch
+from tcl_core.config import CostModelConfig
+from tcl_core.cost_model.mamba import ResidualBlock
+from tcl_core.cost_model.mamba_model import MambaModel
+from tcl_core.cost_model.ranker import Ranker, RankerInput, TokenRanker
+from tcl_core.cost_model.training import RankedGroup, group_scores, rank_group
+from tcl_core.cost_model.untrained_embedding import untrained_embeddings
+
+Column = Callable[[RankerInput], tuple[Tensor, Tensor]]
+"""Raw scores [N, K] and pooled states [N, W], as `Ranker` gives them."""
+
+_MICRO_BATCH = 64
+_SCALE_LIMIT = 16
+"""Records of each task that a column's scale is measured on."""
+_SMALLEST_SCALE = 1e-6
+
+
+def make_ranker(config: CostModelConfig, layout: FeatureLayout, seed: int) -> Ranker:
+    """An untrained ranker on the device that `config` names, whatever cost model that names.
+
+    Raises:
+        UserError: a device or scan this machine does not have.
+    """
+    return MambaModel(replace(config, name=MambaModel.name), layout, seed).ranker
+
+
+def threads(ranker: Ranker) -> AbstractContextManager[None]:
+    """Open while rankers of this kind work, see `scans.SequenceOps`."""
+    return cast(ResidualBlock, ranker.blocks[0]).mixer.ops.threads()
+
+
+def ranked_groups(groups: Sequence[TaskGroup], ranker: Ranker, seed: int) -> list[RankedGroup]:
+    """The groups in which there is a pair to order, as tensors on the ranker's device."""
+    scale_K = ranker.heads.scale
+    ranked = [rank_group(group, heads=len(scale_K), seed=seed, device=scale_K.device) for group in groups]
+    return [group for group in ranked if group is not None]
+
+
+def unlabelled_groups(batches: Sequence[TokenBatch], ranker: Ranker) -> list[RankedGroup]:
+    """One group per task token, in order of first sight; a single candidate has no order and is left out.
+
+    The labels of what comes back are a row of different numbers, because `rank_group` wants a pair; nobody reads them.
+    """
+    by_task: dict[bytes, list[FeatureBatch]] = {}
+    for batch in batches:
+        by_task.setdefault(batch.task.tobytes(), []).append(batch)
+    groups = [
+        TaskGroup(task_key="", batches=tuple(each), labels=np.arange(sum(map(len, each)), dtype=np.float32))
+        for each in by_task.values()
+    ]
+    return ranked_groups(groups, ranker, seed=0)
+
+
+def under_platform(given: RankerInput, token_C: Tensor) -> RankerInput:
+    """The same candidates as if they were another platform's."""
+    return replace(given, platform_C=token_C)
+
+
+def scores_together(column: Column, groups: Sequence[RankedGroup]) -> list[Tensor]:
+    """What the column gives first, for each group, from one forward pass over all of them."""
+    # `group_scores` calls what it is given and no more; a column is all it needs.
+    return group_scores(cast(TokenRanker, column), groups)
+
+
+@torch.no_grad()
+def score_group(column: Column, group: RankedGroup) -> Tensor:
+    """Raw scores [N, K] of a whole group, in parts."""
+    rows_N = torch.arange(len(group.labels_N), device=group.labels_N.device)
+    parts = (rows_N[low : low + _MICRO_BATCH] for low in range(0, len(rows_N), _MICRO_BATCH))
+    return torch.cat([column(group.pick(rows).given)[0] for rows in parts])
+
+
+def scale_over(column: Column, groups: Sequence[RankedGroup]) -> Tensor:
+    """Root mean square over tasks of each head's standard deviation inside a task, [K]; see `ranker.Heads`."""
+    variances_GK = []
+    for group in groups:
+        scores_NK = score_group(column, group.pick(some_rows(group, _SCALE_LIMIT)))
+        variances_GK.append(scores_NK.var(dim=0, unbiased=False))
+    return torch.stack(variances_GK).mean(dim=0).sqrt().clamp(min=_SMALLEST_SCALE)
+
+
+def some_rows(group: RankedGroup, limit: int) -> Tensor:
+    """At most `limit` evenly spaced rows of a group."""
+    count = len(group.labels_N)
+    return torch.arange(0, count, -(-count // limit), device=group.labels_N.device)
+
+
+def numbers_bytes(tensors: Iterable[Tensor]) -> int:
+    """Bytes of all their numbers; a tensor that occurs twice counts once."""
+    once = {id(tensor): tensor for tensor in tensors}
+    return sum(int(tensor.numel()) * int(tensor.element_size()) for tensor in once.values())
+
+
+def no_prediction(batch: TokenBatch, width: int) -> Prediction:
+    """What a learner answers before it has learned anything."""
+    zeros = np.zeros(len(batch), np.float32)
+    return Prediction(scores=zeros, spread=zeros.copy(), embeddings=untrained_embeddings(batch, width))
+
+
+@torch.inference_mode()
+def predict(column: Column, scale_K: Tensor, batch: TokenBatch) -> Prediction:
+    """Score = mean over heads, spread = standard deviation over heads, embedding = pooled state."""
+
+    def tensor(array: FloatArray) -> Tensor:
+        return torch.tensor(array, dtype=torch.float32, device=scale_K.device)
+
+    whole = RankerInput(
+        kinds_T=torch.tensor(batch.kinds, dtype=torch.int64, device=scale_K.device),
+        fields_NTF=tensor(batch.fields),
+        task_C=tensor(batch.task),
+        platform_C=tensor(batch.platform),
+    )
+    parts = (whole.fields_NTF[low : low + _MICRO_BATCH] for low in range(0, max(len(batch), 1), _MICRO_BATCH))
+    answers = [column(replace(whole, fields_NTF=part)) for part in parts]
+    scores_NK = torch.cat([scores for scores, _ in answers]) / scale_K
+    return Prediction(
+        scores=scores_NK.mean(dim=1).cpu().numpy(),
+        spread=scores_NK.std(dim=1, unbiased=False).cpu().numpy(),
+        embeddings=torch.cat([pooled for _, pooled in answers]).cpu().numpy(),
+    )

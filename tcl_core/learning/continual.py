@@ -1,0 +1,250 @@
+"""Continual knowledge distillation: progress, then compress, one platform after another (METHOD, "CKD").
+
+Progress & Compress (Schwarz et al., arXiv 1805.06370) on the Mamba ranker, after TCL (arXiv 2604.12891).
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch
+from tcl_core.config import CostModelConfig, LearnerConfig
+from tcl_core.cost_model.base import EpochWatch
+from tcl_core.cost_model.offline import require_pairs, top1
+from tcl_core.cost_model.ranker import Ranker
+from tcl_core.cost_model.training import RankedGroup
+from tcl_core.events import CancelToken
+from tcl_core.learning.active_column import ActiveColumn
+from tcl_core.learning.base import LearnReport, PhaseReport, PlatformData, PlatformLearner
+from tcl_core.learning.column import (
+    make_ranker,
+    no_prediction,
+    numbers_bytes,
+    predict,
+    ranked_groups,
+    threads,
+    unlabelled_groups,
+)
+from tcl_core.learning.compress import Compress, Teachers, platform_fisher
+from tcl_core.learning.ewc import OnlineEwc
+from tcl_core.learning.knowledge_base import KnowledgeBase
+from tcl_core.learning.lineage import LearnedPlatform
+from tcl_core.learning.phase import Appraisal, Watched, run_phase
+from tcl_core.learning.progress import Progress
+
+KNOWLEDGE, ACTIVE = "knowledge base", "active column"
+_PROGRESS, _COMPRESS, _FISHER = range(3)
+"""Streams of random numbers of one `learn`."""
+
+
+class ContinualLearner(PlatformLearner):
+    """A knowledge base of constant size and one active column, that of the last platform.
+
+    The first platform takes the same route with an empty knowledge base: its active column has nobody to listen to and
+    is a plain ranker, and there is nothing to protect, so that compressing it is copying it, without loss.
+
+    Earlier platforms and unknown ones are answered by the knowledge base; the last one by whichever of the two ranks
+    its validation tasks better, the knowledge base where they tie or there are none.
+    """
+
+    name: ClassVar[str] = "ckd"
+
+    def __init__(self, config: LearnerConfig, cost_model: CostModelConfig, layout: FeatureLayout, seed: int) -> None:
+        self.config, self.cost_model, self.layout, self.seed = config, cost_model, layout, seed
+        ranker = make_ranker(cost_model, layout, seed)
+        self._knowledge = KnowledgeBase(ranker=ranker, ewc=OnlineEwc.loose(ranker))
+        self._column = self._new_column()
+        self._deployed = KNOWLEDGE
+
+    @property
+    def knowledge(self) -> KnowledgeBase:
+        """What it knows now. Not to be changed."""
+        return self._knowledge
+
+    @property
+    def column(self) -> ActiveColumn:
+        """The active column of the last platform. Not to be changed."""
+        return self._column
+
+    @property
+    def deployed(self) -> str:
+        """What answers for the last platform: `KNOWLEDGE` or `ACTIVE`."""
+        return self._deployed
+
+    @property
+    def size_bytes(self) -> int:
+        """Of knowledge base, Fisher information and active column: the same after every platform."""
+        return self._knowledge.size_bytes + numbers_bytes(self._column.state_dict().values())
+
+    def restore(self, knowledge: KnowledgeBase, column: ActiveColumn, deployed: str) -> None:
+        """Stand where another learner of the same settings stood."""
+        column.listen_to(knowledge.ranker if knowledge.useful else None)
+        self._knowledge, self._column, self._deployed = knowledge, column, deployed
+
+    def learn(
+        self,
+        data: PlatformData,
+        watch: EpochWatch | None = None,
+        cancel: CancelToken | None = None,
+        old: Sequence[PlatformData] = (),
+    ) -> LearnReport:
+        """See `PlatformLearner.learn`; `old` is not read."""
+        started = time.perf_counter()
+        require_pairs(data.groups)
+        watched = Watched(watch=watch, cancel=cancel, total=self.config.progress.epochs + self.config.compress.epochs)
+        before = self._knowledge
+        with torch.random.fork_rng(devices=[]), threads(before.ranker):
+            torch.manual_seed(self.seed + len(before.platforms))
+            groups = ranked_groups(data.groups, before.ranker, self.seed)
+            column = self._new_column()
+            progress = self._progress(column, groups, data.validation, watched)
+            ranker, compress = self._compress(column, groups, data, watched)
+            fisher = platform_fisher(ranker, groups, self.config, seed=self._fisher_seed())
+        learned = _entry(data)
+        knowledge = KnowledgeBase(
+            ranker=ranker,
+            ewc=before.ewc.consolidated(ranker, fisher, self.config.gamma),
+            platforms=(*before.platforms, learned),
+        )
+        column.listen_to(ranker if before.useful else None)
+        self._deployed = _better(ranker, column, data.validation)
+        self._knowledge, self._column = knowledge, column
+        return LearnReport(
+            platform=data.platform,
+            phases=(progress, compress),
+            records=learned.records,
+            seconds=time.perf_counter() - started,
+            deployed=self._deployed,
+        )
+
+    def predict(self, platform: str, batch: TokenBatch) -> Prediction:
+        platforms = self._knowledge.platforms
+        if platforms and platform == platforms[-1].fingerprint and self._deployed == ACTIVE:
+            return self.predict_active(batch)
+        return self.predict_knowledge(batch)
+
+    def predict_knowledge(self, batch: TokenBatch) -> Prediction:
+        """What the knowledge base says, whatever the platform."""
+        if not self._knowledge.useful:
+            return no_prediction(batch, self.cost_model.model.width)
+        return _answer(self._knowledge.ranker, batch)
+
+    def predict_active(self, batch: TokenBatch) -> Prediction:
+        """What the active column says; it knows the last platform only."""
+        if not self._knowledge.useful:
+            return no_prediction(batch, self.cost_model.model.width)
+        return _answer(self._column, batch)
+
+    def _new_column(self) -> ActiveColumn:
+        """A copy of the knowledge base where it is useful and the config wants it, else untrained; adapters are new."""
+        before = self._knowledge
+        if before.useful and not self.config.copy_knowledge:
+            ranker = make_ranker(self.cost_model, self.layout, self.seed + len(before.platforms))
+        else:
+            ranker = copy.deepcopy(before.ranker)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed + len(before.platforms))
+            column = ActiveColumn(ranker, adapter=self.config.adapter, gate=self.config.gate)
+        column.listen_to(before.ranker if before.useful else None)
+        return column.to(ranker.heads.scale.device)
+
+    def _progress(
+        self, column: ActiveColumn, groups: list[RankedGroup], validation: Sequence[TaskGroup], watched: Watched
+    ) -> PhaseReport:
+        before = self._knowledge
+
+        def appraise() -> Appraisal:
+            found = _top1(column, validation)
+            return Appraisal(value=found, top1=found)
+
+        return run_phase(
+            "progress",
+            Progress(column, groups, before.ranker if before.useful else None, self.config.pairs),
+            self.config.progress,
+            appraise=appraise,
+            rng=np.random.default_rng([self.seed, len(before.platforms), _PROGRESS]),
+            watched=watched,
+            start_counts=before.useful and self.config.copy_knowledge,
+        )
+
+    def _compress(
+        self, column: ActiveColumn, groups: list[RankedGroup], data: PlatformData, watched: Watched
+    ) -> tuple[Ranker, PhaseReport]:
+        """A new ranker for the knowledge base."""
+        before, validation = self._knowledge, data.validation
+        ranker = copy.deepcopy(before.ranker)
+        if not before.useful:
+            ranker.load_state_dict(column.ranker.state_dict())
+            found = _top1(ranker, validation)
+            return ranker, PhaseReport(phase="compress", epochs=0, best_epoch=0, loss=None, validation_top1=found)
+        teachers = Teachers(column, before.ranker, _earlier_tokens(before.platforms, data, ranker))
+        candidates = [*groups, *unlabelled_groups(data.unlabelled, ranker)]
+        course = Compress(ranker, teachers, candidates, before.ewc, self.config)
+        lessons = [teachers.lesson(group) for group in ranked_groups(validation, ranker, self.seed)]
+
+        def appraise() -> Appraisal:
+            return Appraisal(value=course.worth(lessons) if lessons else None, top1=_top1(ranker, validation))
+
+        report = run_phase(
+            "compress",
+            course,
+            self.config.compress,
+            appraise=appraise,
+            rng=np.random.default_rng([self.seed, len(before.platforms), _COMPRESS]),
+            watched=replace(watched, before=self.config.progress.epochs),
+            start_counts=True,
+        )
+        return ranker, report
+
+    def _fisher_seed(self) -> int:
+        """A new one for every platform."""
+        return int(np.random.default_rng([self.seed, len(self._knowledge.platforms), _FISHER]).integers(2**31))
+
+
+def _better(ranker: Ranker, column: ActiveColumn, validation: Sequence[TaskGroup]) -> str:
+    knowledge, active = _top1(ranker, validation), _top1(column, validation)
+    return ACTIVE if knowledge is not None and active is not None and active > knowledge else KNOWLEDGE
+
+
+def _answer(column: Ranker | ActiveColumn, batch: FeatureBatch) -> Prediction:
+    if not isinstance(batch, TokenBatch):
+        raise TypeError(f"the learner reads token features, not {type(batch).__name__}")
+    column.eval()
+    ranker = column.ranker if isinstance(column, ActiveColumn) else column
+    with threads(ranker):
+        return predict(column, ranker.heads.scale, batch)
+
+
+def _top1(column: Ranker | ActiveColumn, validation: Sequence[TaskGroup]) -> float | None:
+    return top1(lambda batch: _answer(column, batch).scores, validation)
+
+
+def _entry(data: PlatformData) -> LearnedPlatform:
+    return LearnedPlatform(
+        fingerprint=data.platform,
+        records=sum(len(group.labels) for group in data.groups),
+        token=tuple(float(value) for value in _token(data)),
+    )
+
+
+def _token(data: PlatformData) -> FloatArray:
+    """The platform's context token, which all its candidates share."""
+    batch = next(batch for group in data.groups for batch in group.batches)
+    if not isinstance(batch, TokenBatch):
+        raise TypeError(f"the learner reads token features, not {type(batch).__name__}")
+    return batch.platform
+
+
+def _earlier_tokens(platforms: Sequence[LearnedPlatform], data: PlatformData, ranker: Ranker) -> list[Tensor]:
+    """Of the platforms that the features can tell from the new one and from each other, oldest first."""
+    new = tuple(float(value) for value in _token(data))
+    tokens = dict.fromkeys(platform.token for platform in platforms if platform.token != new)
+    return [torch.tensor(token, dtype=torch.float32, device=ranker.heads.scale.device) for token in tokens]

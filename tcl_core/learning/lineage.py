@@ -1,0 +1,22 @@
+"""Which platforms a learner has learned: what it keeps of each is a line of text, never a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedPlatform:
+    """One entry of a lineage.
+
+    Attributes:
+        records: labelled candidates that were given.
+        token: the platform's context token, as the features give it: a description of hardware, no record.
+        name, data_digest: see `checkpoints.LearnedOrigin`; empty until the learner has been saved.
+    """
+
+    fingerprint: str
+    records: int
+    token: tuple[float, ...]
+    name: str = ""
+    data_digest: str = ""

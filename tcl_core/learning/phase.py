@@ -1,0 +1,102 @@
+"""One training inside a `learn`: `cost_model.offline` with a judge of its own and a place in a longer row of passes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tcl_core.config import OfflineConfig
+from tcl_core.cost_model.base import EpochReport, EpochWatch
+from tcl_core.cost_model.course import Course, Group
+from tcl_core.cost_model.offline import OfflineTraining
+from tcl_core.events import CancelToken
+from tcl_core.learning.base import PhaseReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appraisal:
+    """How good a network is on the validation tasks.
+
+    Attributes:
+        value: what the best pass has most of; None without validation tasks: the last pass is kept then.
+        top1: see `cost_model.base.EpochReport`.
+    """
+
+    value: float | None
+    top1: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """Who watches a phase and may stop it.
+
+    Attributes:
+        before, total: passes of the phases before this one at most, and of all phases.
+    """
+
+    watch: EpochWatch | None
+    cancel: CancelToken | None
+    before: int = 0
+    total: int | None = None
+
+
+def run_phase(
+    name: str,
+    course: Course[Group],
+    config: OfflineConfig,
+    *,
+    appraise: Callable[[], Appraisal],
+    rng: np.random.Generator,
+    watched: Watched,
+    start_counts: bool = False,
+) -> PhaseReport:
+    """Train the course's network and keep the weights of its best pass.
+
+    Args:
+        start_counts: whether the weights it begins with mean something and are kept when no pass is better.
+
+    Raises:
+        Interrupted, UserError: as `OfflineTraining.run`.
+    """
+    start = copy.deepcopy(course.network.state_dict())
+    appraisals = [appraise() if start_counts else Appraisal(value=None, top1=None)]
+    losses: list[float | None] = []
+
+    def validate() -> float | None:
+        appraisals.append(appraise())
+        return appraisals[-1].value
+
+    def tell(report: EpochReport) -> None:
+        losses.append(report.loss)
+        if watched.watch is not None:
+            top1 = None if report.loss is None else appraisals[-1].top1
+            watched.watch(_placed(report, top1, watched))
+
+    training = OfflineTraining(course, config, validate=validate, rng=rng, watch=tell, cancel=watched.cancel)
+    training.run()
+    best, first = training.best_epoch, appraisals[0].value
+    kept = appraisals[best].value
+    if first is not None and kept is not None and first > kept:
+        course.network.load_state_dict(start)
+        best = 0
+    return PhaseReport(
+        phase=name,
+        epochs=len(losses),
+        best_epoch=best,
+        loss=losses[best - 1] if best else None,
+        validation_top1=appraisals[best].top1,
+    )
+
+
+def _placed(report: EpochReport, top1: float | None, watched: Watched) -> EpochReport:
+    """A phase's pass as one of all passes."""
+    return replace(
+        report,
+        epoch=watched.before + report.epoch,
+        epochs=watched.total or report.epochs,
+        validation_top1=top1,
+        best_epoch=watched.before + report.best_epoch,
+    )

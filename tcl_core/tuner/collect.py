@@ -1,0 +1,204 @@
+"""A collection: pools of many networks' tasks measured on one platform, for cost models to be trained on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from tcl_core.config import Budget, CollectConfig, CostModelConfig
+from tcl_core.cost_model import make_cost_model
+from tcl_core.domain import Candidate, Failure, MeasureRequest, Platform, Rationale, Record, Replay, Source, Stage, Task
+from tcl_core.errors import UserError
+from tcl_core.events import CancelToken, Collected, Event, Notice, PhaseChanged, Progress, RecordMeasured
+from tcl_core.features import LAYOUT, platform_features
+from tcl_core.hardware.target import resolve_platform
+from tcl_core.measure import Measurer
+from tcl_core.search.progress import estimate_eta
+from tcl_core.selection import make_sampler
+from tcl_core.space.design_space import DesignSpace
+from tcl_core.store import Workspace
+from tcl_core.tuner.clock import RunClock
+from tcl_core.tuner.opening import enter_workspace, open_network
+from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
+
+_BATCH = 32
+"""Candidates compiled before any of them is timed; a kill loses no more than these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Planned:
+    """One task of the collection, and how many of its records were there at the start."""
+
+    task: Task
+    wanted: int
+    present: int
+
+
+class Collector:
+    """One collection. What is in the workspace already is not measured again, so the same call goes on."""
+
+    def __init__(self, config: CollectConfig, cancel: CancelToken) -> None:
+        self._config, self._cancel = config, cancel
+        self._clock = RunClock(Budget(), cancel)
+        self._generator = np.random.default_rng(config.seed)
+        self._sampler = make_sampler(config.sampler)
+        self._model = make_cost_model(CostModelConfig(), LAYOUT, config.seed)
+        self._records = self._failed = self._repeated = self._planned = 0
+
+    def events(self) -> Iterator[Event]:
+        """Measure to the end.
+
+        Raises:
+            UserError: bad input, or a platform this machine cannot measure.
+            Interrupted: the token was stopped; every record is committed.
+        """
+        config = self._config
+        platform = resolve_platform(config.target, config.threads)
+        if not platform.runnable:
+            raise UserError(
+                "target",
+                f"This machine cannot run code for {platform.name}, so nothing can be measured; "
+                "collect on a machine that has it, or choose --target cpu.",
+            )
+        with Workspace.open(Path(config.workspace)) as workspace, Measurer(platform, config.measure) as measurer:
+            planned: dict[str, _Planned] = {}
+            for network in config.networks:
+                yield PhaseChanged(stage=Stage.IMPORT, detail=network)
+                self._plan(network, platform, workspace, planned)
+            self._planned = sum(max(0, each.wanted - each.present) for each in planned.values())
+            for each in planned.values():
+                if each.present < each.wanted:
+                    yield from self._measure_task(each.task, platform, workspace, measurer)
+            for each in planned.values():
+                yield from self._repeat_task(each.task, platform, workspace, measurer)
+            yield self._collected(planned, platform, workspace)
+
+    def _plan(self, network: str, platform: Platform, workspace: Workspace, planned: dict[str, _Planned]) -> None:
+        """Enter a network into the workspace and take its tasks; one that an earlier network has counts once."""
+        opened = open_network(network, self._config.target, self._config.threads, self._config.network_config)
+        # The platform's micro-benchmarks differ from run to run; all records of one collection get the same.
+        opened = enter_workspace(workspace, replace(opened, platform=platform))
+        tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
+        for task in tasks[: self._config.max_tasks or None]:
+            if task.key not in planned:
+                records = workspace.records(task_key=task.key, platform=platform.fingerprint)
+                present = sum(min(done(records, part), wanted(self._config, part)) for part in PARTS)
+                total = sum(wanted(self._config, part) for part in PARTS)
+                planned[task.key] = _Planned(task=task, wanted=total, present=present)
+
+    def _measure_task(
+        self, task: Task, platform: Platform, workspace: Workspace, measurer: Measurer
+    ) -> Iterator[Event]:
+        yield PhaseChanged(stage=Stage.SEARCH, task_key=task.key, detail=task.name)
+        pool = TaskPool(task, platform.target_json, platform_features(platform), self._config)
+        workspace.add_sketches(platform.fingerprint, pool.space.sketches)
+        for part in PARTS:
+            records = workspace.records(task_key=task.key, platform=platform.fingerprint)
+            chosen = pool.part(part, records, self._sampler, self._model)
+            yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
+            for start in range(0, len(chosen), _BATCH):
+                best_s = _best_s(workspace.records(task_key=task.key, platform=platform.fingerprint))
+                for record in self._measure(chosen[start : start + _BATCH], part, best_s, platform, measurer):
+                    workspace.add_record(record)
+                    self._records += 1
+                    self._failed += record.failure is not None
+                    self._clock.note_trial()
+                    yield RecordMeasured(record=record)
+                    yield self._progress()
+
+    def _measure(
+        self,
+        chosen: Sequence[tuple[Replay, Rationale]],
+        part: int,
+        best_s: float | None,
+        platform: Platform,
+        measurer: Measurer,
+    ) -> Iterator[Record]:
+        requests = [
+            MeasureRequest(id=index, module_json=replay.module_json) for index, (replay, _) in enumerate(chosen)
+        ]
+        for result in measurer.measure(requests, best_s, self._cancel):
+            replay, rationale = chosen[result.id]
+            yield Record(
+                candidate=replay.candidate,
+                platform=platform.fingerprint,
+                trace_json=replay.trace_json,
+                structural_hash=replay.structural_hash,
+                latencies_s=result.latencies_s,
+                failure=result.failure,
+                rationale=rationale,
+                cut_off=result.cut_off,
+                source=Source.COLLECTED,
+                round=part,
+                measured_at=time.time(),
+            )
+
+    def _repeat_task(self, task: Task, platform: Platform, workspace: Workspace, measurer: Measurer) -> Iterator[Event]:
+        """Measure a share of the successes a second time, under the same rules, to know the noise."""
+        records = [
+            record
+            for record in workspace.records(task_key=task.key, platform=platform.fingerprint)
+            if record.latency_s is not None and record.source is Source.COLLECTED
+        ]
+        generator = np.random.default_rng([self._config.seed, crc32(task.key.encode()), len(PARTS)])
+        chosen = generator.random(len(records)) < self._config.repeat
+        known = workspace.repeats(task.key, platform.fingerprint)
+        again = [record.candidate for record, take in zip(records, chosen, strict=True) if take]
+        again = [candidate for candidate in again if candidate not in known]
+        if not again:
+            return
+        yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=f"{task.name}, a second time")
+        replays = _replays(DesignSpace(task, platform.target_json), again)
+        requests = [MeasureRequest(id=index, module_json=replay.module_json) for index, replay in enumerate(replays)]
+        for result in measurer.measure(requests, _best_s(records), self._cancel):
+            if result.failure is not None:
+                cause = result.failure.cause
+                yield Notice(sentence=f"A candidate of {task.name} that ran before failed the second time: {cause}.")
+                continue
+            workspace.add_repeat(replays[result.id].candidate, platform.fingerprint, result.latencies_s)
+            self._repeated += 1
+            yield self._progress()
+
+    def _progress(self) -> Progress:
+        budget = Budget(trials=max(1, self._planned))
+        fraction, low, high = estimate_eta(self._clock.elapsed_s, self._records, budget, self._clock.trial_seconds)
+        return Progress(
+            trials=self._records,
+            failed=self._failed,
+            elapsed_s=self._clock.elapsed_s,
+            fraction=fraction,
+            eta_low_s=low,
+            eta_high_s=high,
+            candidates_scored=0,
+            estimate_s=None,
+        )
+
+    def _collected(self, planned: dict[str, _Planned], platform: Platform, workspace: Workspace) -> Collected:
+        present = 0
+        for each in planned.values():
+            records = workspace.records(task_key=each.task.key, platform=platform.fingerprint)
+            present += sum(min(done(records, part), wanted(self._config, part)) for part in PARTS)
+        return Collected(
+            records=self._records,
+            failed=self._failed,
+            repeated=self._repeated,
+            tasks=len(planned),
+            wanted=sum(each.wanted for each in planned.values()),
+            present=present,
+            seconds=self._clock.elapsed_s,
+        )
+
+
+def _best_s(records: Sequence[Record]) -> float | None:
+    return min((record.latency_s for record in records if record.latency_s is not None), default=None)
+
+
+def _replays(space: DesignSpace, candidates: Sequence[Candidate]) -> list[Replay]:
+    """Those that still replay; the sketches may be another version's."""
+    results = [space.replay(candidate) for candidate in candidates]
+    return [result for result in results if not isinstance(result, Failure)]

@@ -1,0 +1,158 @@
+"""The pool of one task on one platform: what `collect` measures of it, the same under the same seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from zlib import crc32
+
+import numpy as np
+
+from tcl_core.batches import FloatArray, Pool
+from tcl_core.config import CollectConfig
+from tcl_core.cost_model.base import CostModel
+from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Source, Task
+from tcl_core.features import TokenTemplate, task_features
+from tcl_core.search.mutation import Mutation
+from tcl_core.search.population import DecisionSpace
+from tcl_core.selection.base import Sampler
+from tcl_core.space.design_space import DesignSpace
+
+_SPARE = 8
+"""Candidates drawn per wanted one: some are illegal in replay, some turn out to be the same schedule."""
+
+_PARENTS = 0.25
+"""The fastest share of what is measured that breeds."""
+
+PARTS = RANDOM, BRED = (0, 1)
+"""A pool's parts in the order of measuring; a record's `round` says which one it is of."""
+
+
+def wanted(config: CollectConfig, part: int) -> int:
+    """Records planned of a part."""
+    share = (1 - config.bred, config.bred)[part]
+    return math.ceil(round(config.per_task * share) * config.share)
+
+
+def done(records: Sequence[Record], part: int) -> int:
+    """Records of a part that are there."""
+    return sum(record.source is Source.COLLECTED and record.round == part for record in records)
+
+
+class TaskPool:
+    """Draws, selects and replays. Belongs to one thread.
+
+    Attributes:
+        space: the task's design space.
+    """
+
+    def __init__(self, task: Task, target_json: str, platform: FloatArray, config: CollectConfig) -> None:
+        self.space = DesignSpace(task, target_json)
+        self._task, self._config = task, config
+        context = task_features(task)
+        self._templates = tuple(TokenTemplate(sketch, context, platform) for sketch in self.space.sketches)
+        self._spaces = tuple(DecisionSpace(sketch) for sketch in self.space.sketches)
+        self._mutations = tuple(Mutation(sketch) for sketch in self.space.sketches)
+
+    def part(
+        self, part: int, records: Sequence[Record], sampler: Sampler, model: CostModel
+    ) -> list[tuple[Replay, Rationale]]:
+        """What is still to be measured of a part: new schedules, with why the sampler chose them where one did.
+
+        Args:
+            records: everything measured of the task on this platform.
+        """
+        count = wanted(self._config, part) - done(records, part)
+        if count <= 0:
+            return []
+        generator = np.random.default_rng([self._config.seed, crc32(self._task.key.encode()), part])
+        size = round(self._config.per_task * (1 - self._config.bred, self._config.bred)[part])
+        drawn = self._random(size, generator) if part == RANDOM else self._bred(size, records, generator)
+        return self._fresh(self._ordered(drawn, size, sampler, model, generator), records, count)
+
+    def _random(self, size: int, generator: np.random.Generator) -> list[Candidate]:
+        """Distinct random candidates, evenly over the sketches as far as these go."""
+        each = math.ceil(size * _SPARE / max(1, len(self._spaces)))
+        found: dict[Candidate, None] = {}
+        for space in self._spaces:
+            choices = space.whole() if space.size <= each else space.random(each, generator)
+            found.update(dict.fromkeys(space.candidates(choices)))
+        return _shuffled(list(found), generator)
+
+    def _bred(self, size: int, records: Sequence[Record], generator: np.random.Generator) -> list[Candidate]:
+        """Distinct mutations of the fastest measured candidates."""
+        good = sorted((record.latency_s, index) for index, record in enumerate(records) if record.latency_s is not None)
+        parents = [records[index].candidate for _, index in good[: max(1, math.ceil(len(good) * _PARENTS))]]
+        found: dict[Candidate, None] = {}
+        for space, mutation in zip(self._spaces, self._mutations, strict=True):
+            choices, _ = space.rows(parents)
+            if not len(choices) or space.size == 1:
+                continue
+            every = np.repeat(choices, math.ceil(size * _SPARE / len(parents)), axis=0)
+            found.update(dict.fromkeys(space.candidates(mutation.mutate(every, generator))))
+        return _shuffled(list(found), generator)
+
+    def _ordered(
+        self,
+        drawn: list[Candidate],
+        size: int,
+        sampler: Sampler,
+        model: CostModel,
+        generator: np.random.Generator,
+    ) -> Iterator[tuple[Candidate, Rationale]]:
+        """As drawn when the whole pool is measured; otherwise the pool's candidates in the sampler's order."""
+        if self._config.share >= 1:
+            yield from ((candidate, Rationale()) for candidate in drawn)
+            return
+        candidates, pool = self._pool(drawn[:size], model)
+        selection = sampler.select(pool, len(candidates), generator)
+        parts = (selection.representativeness, selection.diversity, selection.uncertainty)
+        for place, index in enumerate(selection.indices):
+            r, d, u = (None if np.isnan(values[place]) else float(values[place]) for values in parts)
+            score = float(pool.scores[index]) if model.trained else None
+            yield candidates[index], Rationale(score=score, representativeness=r, diversity=d, uncertainty=u)
+
+    def _pool(self, drawn: Sequence[Candidate], model: CostModel) -> tuple[list[Candidate], Pool]:
+        """The drawn candidates by sketch, as a sampler sees them; what is measured already is not told apart."""
+        candidates: list[Candidate] = []
+        answers = []
+        for space, template in zip(self._spaces, self._templates, strict=True):
+            choices, positions = space.rows(drawn)
+            if len(positions):
+                candidates += [drawn[position] for position in positions]
+                answers.append(model.predict(template.featurise(space.population(choices))))
+        if not answers:
+            nothing = np.zeros(0, np.float32)
+            empty = np.zeros((0, 1), np.float32)
+            return [], Pool(scores=nothing, spread=nothing, embeddings=empty, measured=empty)
+        embeddings = np.concatenate([answer.embeddings for answer in answers])
+        return candidates, Pool(
+            scores=np.concatenate([answer.scores for answer in answers]),
+            spread=np.concatenate([answer.spread for answer in answers]),
+            embeddings=embeddings,
+            measured=embeddings[:0],
+        )
+
+    def _fresh(
+        self, ordered: Iterator[tuple[Candidate, Rationale]], records: Sequence[Record], count: int
+    ) -> list[tuple[Replay, Rationale]]:
+        """The first `count` that replay to a schedule nobody has measured."""
+        seen = {record.candidate for record in records}
+        hashes = {record.structural_hash for record in records}
+        chosen: list[tuple[Replay, Rationale]] = []
+        for candidate, rationale in ordered:
+            if len(chosen) == count:
+                break
+            if candidate in seen:
+                continue
+            replay = self.space.replay(candidate)
+            if isinstance(replay, Failure) or replay.structural_hash in hashes or replay.candidate in seen:
+                continue
+            hashes.add(replay.structural_hash)
+            seen.add(replay.candidate)
+            chosen.append((replay, rationale))
+        return chosen
+
+
+def _shuffled(candidates: list[Candidate], generator: np.random.Generator) -> list[Candidate]:
+    return [candidates[index] for index in generator.permutation(len(candidates))]

@@ -1,0 +1,130 @@
+"""Workspaces into one dataset folder, as `packaging/make_dataset.py` does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import make_dataset
+import pytest
+
+from tcl_core.dataset import Split, read_dataset
+from tcl_core.domain import (
+    Candidate,
+    DecisionDomain,
+    DecisionKind,
+    Network,
+    Platform,
+    PlatformFeatures,
+    Rationale,
+    Record,
+    Sketch,
+    Source,
+    Task,
+)
+from tcl_core.store import Workspace
+
+FEATURES = PlatformFeatures(
+    cores=2, vector_bits=256, l1_bytes=1, l2_bytes=1, l3_bytes=1, peak_flops=1e11, bandwidth_bytes_s=1e10
+)
+
+
+def a_workspace(folder: Path, fingerprint: str, *names: str) -> Path:
+    """One task for each network, measured once."""
+    domain = DecisionDomain(instruction=0, kind=DecisionKind.CATEGORY, values=((0,),))
+    with Workspace.open(folder) as workspace:
+        workspace.add_platform(
+            Platform(
+                fingerprint=fingerprint,
+                name=fingerprint,
+                kind="llvm",
+                target_json="{}",
+                threads=2,
+                runnable=True,
+                features=FEATURES,
+            )
+        )
+        for name in names:
+            task = Task(
+                key=f"t-{name}",
+                name=name,
+                weight=1,
+                module_json="{}",
+                flops=1.0,
+                bytes_moved=1.0,
+                dtype="float32",
+                axes=(),
+                arguments=(),
+                anchor="m",
+            )
+            network = Network(name=name, path=f"/models/{name}.onnx", digest=f"d-{name}", inputs=(), outputs=())
+            workspace.add_network(network, (task,))
+            sketch = Sketch(task_key=task.key, index=0, trace_json="[[],[]]", domains=(domain,))
+            workspace.add_sketches(fingerprint, [sketch])
+            workspace.add_record(
+                Record(
+                    candidate=Candidate(task.key, 0, ((0,),)),
+                    platform=fingerprint,
+                    trace_json="",
+                    structural_hash="",
+                    latencies_s=(0.5,),
+                    failure=None,
+                    rationale=Rationale(),
+                    cut_off=False,
+                    source=Source.COLLECTED,
+                    round=0,
+                    measured_at=0.0,
+                )
+            )
+    return folder
+
+
+def test_workspaces_become_one_dataset_with_its_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = a_workspace(tmp_path / "first", "cafe01", "a", "b")
+    second = a_workspace(tmp_path / "second", "beef02", "b", "c", "d")
+    out = tmp_path / "data"
+    arguments = [str(first), str(second), "--out", str(out), "--split", "d=validation", "--source", "a=ours"]
+
+    assert make_dataset.main(arguments) == 0
+
+    made = read_dataset(out)
+    assert {*made.platforms} == {"cafe01", "beef02"}
+    assert [each.name for each in made.networks] == ["a", "b", "c", "d"]
+    splits = {each.name: each.split for each in made.networks}
+    assert splits["d"] is Split.VALIDATION
+    assert sorted(splits.values()) == [Split.TEST, Split.TRAIN, Split.TRAIN, Split.VALIDATION]
+    assert made.networks[0].source == "ours"
+    assert len(made.records) == 5
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert made.digest in card
+    printed = capsys.readouterr().out
+    total = sum(path.stat().st_size for path in out.iterdir())
+    assert f"{total:,} bytes in {out}" in printed
+    assert f"{(out / 'records.parquet').stat().st_size:,} records.parquet" in printed
+    assert make_dataset.main(arguments) == 0  # over the old one
+
+
+def test_refusals_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert make_dataset.main([str(tmp_path / "none"), "--out", str(tmp_path / "data")]) == 2
+    error = capsys.readouterr().err
+    assert "There is no workspace in" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "data").exists()
+    one = a_workspace(tmp_path / "one", "cafe01", "a")
+    assert make_dataset.main([str(one), "--out", str(tmp_path / "data"), "--split", "x=test"]) == 2
+    assert "No network is called 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--split", "a"], ["--split", "a=holdout"], ["--source", "=x"]])
+def test_a_split_that_is_none(tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        make_dataset.main([str(tmp_path), "--out", str(tmp_path / "data"), *arguments])
+    assert caught.value.code == 2
+    assert "is not" in capsys.readouterr().err
+
+
+def test_too_much_for_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(make_dataset, "LIMIT_BYTES", 100)
+    assert make_dataset.main([str(a_workspace(tmp_path / "w", "cafe01", "a")), "--out", str(tmp_path / "data")]) == 1
+    assert "collect fewer" in capsys.readouterr().err

@@ -1,0 +1,149 @@
+"""The checkpoints of a workspace: listed, found, exported, imported elsewhere, removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tcl_core.checkpoints import Kind, describe, shelf
+from tcl_core.checkpoints.shelf import Entry, entries, export_checkpoint, find, import_checkpoint, note
+from tcl_core.cost_model.random_model import RandomModel
+from tcl_core.errors import UserError
+from tcl_core.features.vocabulary import LAYOUT
+from tcl_core.store import Workspace
+from tests.tcl_core.checkpoints.conftest import OLD_LAYOUT, Make, origin_of
+from tests.tcl_core.store import store_samples as samples
+
+
+@pytest.fixture(autouse=True)
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What ships is a folder of the test's own, empty at first."""
+    folder = tmp_path / "ships"
+    folder.mkdir()
+    monkeypatch.setattr(shelf, "shipped_paths", lambda: tuple(sorted(folder.glob("*.safetensors"))))
+    return folder
+
+
+def kept(workspace: Workspace, make: Make, name: str = "first", seed: int = 0) -> Entry:
+    """A trained checkpoint in the workspace."""
+    path = make(name, origin=origin_of(samples.platform()), seed=seed)
+    inside = path.rename(workspace.path / "checkpoints" / path.name)
+    note(workspace, describe(inside))
+    return find(workspace, name)
+
+
+def warm(workspace: Workspace) -> Path:
+    path = workspace.checkpoint_path("cafe01", "random")
+    RandomModel(LAYOUT, width=8, seed=0).save(path)
+    return path
+
+
+def test_the_list(workspace: Workspace, make: Make, shipped: Path) -> None:
+    kept(workspace, make)
+    own = warm(workspace)
+    make("cpu", origin=origin_of(samples.platform("feed", name="elsewhere"))).rename(shipped / "cpu.safetensors")
+    found = entries(workspace)
+    assert [(one.id, one.name, one.kind) for one in found] == [
+        (1, "first", "trained"),
+        (None, own.stem, "run"),
+        (None, "cpu", "shipped"),
+    ]
+    assert [one.platform.name for one in found if one.platform] == ["A CPU, 2 threads", "A CPU, 2 threads", "elsewhere"]
+    assert [one.starts for one in found] == [(), ("cafe01",), ("cafe01",)]
+    assert all(not one.problem for one in found)
+    assert [one.name for one in entries(None)] == ["cpu"]
+
+
+def test_a_damaged_file_is_listed_with_its_problem(workspace: Workspace, make: Make) -> None:
+    entry = kept(workspace, make)
+    entry.path.write_text("torn", encoding="utf-8")
+    (found,) = entries(workspace)
+    assert (found.id, found.file) == (1, None)
+    assert "first.safetensors" in found.problem
+    with pytest.raises(UserError, match="first"):
+        export_checkpoint(workspace, "1", workspace.path / "out.safetensors")
+
+
+def test_finding_by_number_name_and_path(workspace: Workspace, make: Make, tmp_path: Path) -> None:
+    entry = kept(workspace, make)
+    assert find(workspace, "1") == find(workspace, str(entry.path)) == entry
+    loose = make("loose", origin=origin_of(samples.platform()))
+    assert find(None, str(loose)).path == loose
+    with pytest.raises(UserError, match=r"no checkpoint 7 .* holds first"):
+        find(workspace, "7")
+    with pytest.raises(UserError, match="--workspace"):
+        find(None, "1")
+    outside = make("first", origin=origin_of(samples.platform()), seed=5)
+    note(workspace, describe(outside))
+    with pytest.raises(UserError, match=r"number \(1, 2\)"):
+        find(workspace, "first")
+
+
+def test_out_and_in_again(workspace: Workspace, make: Make, tmp_path: Path) -> None:
+    kept(workspace, make)
+    out = tmp_path / "out.safetensors"
+    file = export_checkpoint(workspace, "first", out)
+    assert file.origin == origin_of(samples.platform())
+    with pytest.raises(UserError, match="exists already"):
+        export_checkpoint(workspace, "first", out)
+    with Workspace.open(tmp_path / "other") as other:
+        entry = import_checkpoint(other, out)
+        assert (entry.id, entry.kind, entry.name) == (1, "trained", "out")
+        assert other.platforms() == (samples.platform(),)
+        (row,) = other.checkpoints()
+        assert (row.data_hash, row.records_used, row.metrics) == ("d" * 64, 320, (("top1", 0.75),))
+        with pytest.raises(UserError, match="has this checkpoint as out"):
+            import_checkpoint(other, out)
+
+
+def test_a_runs_own_model_is_exported_with_a_lineage(workspace: Workspace, make: Make, tmp_path: Path) -> None:
+    path = warm(workspace)
+    (tmp_path / "folder").mkdir()
+    file = export_checkpoint(workspace, path.stem, tmp_path / "folder")
+    assert file.path == tmp_path / "folder" / path.name
+    assert file.origin is not None
+    assert (file.origin.kind, file.origin.platform) == (Kind.RUN, samples.platform())
+    with pytest.raises(UserError, match="--workspace"):
+        export_checkpoint(None, str(make("unknown")), tmp_path / "x.safetensors")
+
+
+def test_what_is_not_taken_in(workspace: Workspace, make: Make) -> None:
+    with pytest.raises(UserError, match="vocabulary"):
+        import_checkpoint(workspace, make("old", origin=origin_of(samples.platform()), layout=OLD_LAYOUT))
+    with pytest.raises(UserError, match="which platform"):
+        import_checkpoint(workspace, make("bare"))
+    with pytest.raises(UserError, match="does not exist"):
+        import_checkpoint(workspace, workspace.path / "gone.safetensors")
+    assert entries(workspace) == ()
+
+
+def test_removing(workspace: Workspace, make: Make, shipped: Path) -> None:
+    entry = kept(workspace, make)
+    own = warm(workspace)
+    elsewhere = make("elsewhere", origin=origin_of(samples.platform()), seed=2)
+    note(workspace, describe(elsewhere))
+    ships = make("cpu", origin=origin_of(samples.platform()), seed=3).rename(shipped / "cpu.safetensors")
+    shelf.remove_checkpoint(workspace, "first")
+    shelf.remove_checkpoint(workspace, own.stem)
+    shelf.remove_checkpoint(workspace, "elsewhere")
+    assert [path.exists() for path in (entry.path, own, elsewhere)] == [False, False, True]
+    assert [one.name for one in entries(workspace)] == ["cpu"]
+    for name in ("cpu", str(elsewhere)):
+        with pytest.raises(UserError, match="stays"):
+            shelf.remove_checkpoint(workspace, name)
+    assert ships.exists() and elsewhere.exists()
+
+
+def test_a_file_that_is_written_over_is_noted_once(workspace: Workspace, make: Make) -> None:
+    path = make("again", origin=origin_of(samples.platform()))
+    note(workspace, describe(path))
+    note(workspace, describe(path))
+    assert [row.path for row in workspace.checkpoints()] == [path]
+
+
+def test_a_new_file_takes_the_first_free_number(workspace: Workspace) -> None:
+    first = shelf.new_path(workspace, "x")
+    assert first.name == "x.safetensors"
+    first.touch()
+    assert shelf.new_path(workspace, "x").name == "x-2.safetensors"

@@ -1,0 +1,100 @@
+"""Which checkpoint a run starts from: what was asked for, the workspace's own, what ships, or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tcl_core.checkpoints import Start, choose_start, load_start, start
+from tcl_core.cost_model.random_model import RandomModel
+from tcl_core.errors import UserError
+from tcl_core.features.vocabulary import LAYOUT
+from tcl_core.store import Workspace
+from tests.tcl_core.checkpoints.conftest import OLD_LAYOUT, Make, origin_of
+from tests.tcl_core.store import store_samples as samples
+
+
+@pytest.fixture
+def ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the checkpoint for CPUs would ship; nothing is there yet."""
+    folder = tmp_path / "ships"
+    folder.mkdir()
+    monkeypatch.setattr(start, "shipped_path", lambda kind: folder / f"{kind}.safetensors")
+    return folder / "llvm.safetensors"
+
+
+def own(workspace: Workspace) -> Path:
+    return workspace.checkpoint_path("cafe01", "random")
+
+
+def chosen(workspace: Workspace, asked: str | None = None, model: str = "random") -> Start:
+    return choose_start(workspace, samples.platform(), model, asked)
+
+
+def test_nothing_anywhere_is_a_cold_start(workspace: Workspace, ships: Path) -> None:
+    assert chosen(workspace).path is None
+    assert chosen(workspace).text == "none"
+
+
+def test_the_workspaces_own_comes_before_what_ships(workspace: Workspace, ships: Path, make: Make) -> None:
+    make().rename(ships)
+    assert chosen(workspace) == Start(path=ships, reason="shipped")
+    RandomModel(LAYOUT, width=8, seed=1).save(own(workspace))
+    assert chosen(workspace) == Start(path=own(workspace), reason="workspace")
+    assert chosen(workspace).own
+    assert chosen(workspace, "none").path is None
+
+
+def test_what_is_asked_for_comes_first(workspace: Workspace, ships: Path, make: Make) -> None:
+    RandomModel(LAYOUT, width=8, seed=1).save(own(workspace))
+    path = make("asked", origin=origin_of(samples.platform()))
+    found = chosen(workspace, str(path))
+    assert (found.path, found.reason, found.text) == (path, "asked", str(path))
+    assert not found.own
+
+
+def test_what_ships_for_another_model_or_vocabulary_is_passed_over(
+    workspace: Workspace, ships: Path, make: Make
+) -> None:
+    make().rename(ships)
+    assert chosen(workspace, model="mamba").path is None
+    ships.unlink()
+    make(layout=OLD_LAYOUT).rename(ships)
+    assert chosen(workspace).path is None
+
+
+def test_what_ships_damaged_is_refused(workspace: Workspace, ships: Path) -> None:
+    ships.write_text("torn", encoding="utf-8")
+    with pytest.raises(UserError, match=r"llvm\.safetensors"):
+        chosen(workspace)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("gone", "does not exist"), ("model", "--cost-model random"), ("vocabulary", "vocabulary")]
+)
+def test_what_cannot_be_used_is_refused(workspace: Workspace, make: Make, kind: str, said: str) -> None:
+    path = make(layout=OLD_LAYOUT if kind == "vocabulary" else LAYOUT)
+    if kind == "gone":
+        path.unlink()
+    with pytest.raises(UserError, match=said):
+        chosen(workspace, str(path), "mamba" if kind == "model" else "random")
+
+
+def test_a_model_takes_the_knowledge(make: Make) -> None:
+    model = RandomModel(LAYOUT, width=8, seed=0)
+    load_start(model, Start(path=None))
+    assert not model.trained
+    load_start(model, Start(path=make()))
+    assert model.trained
+
+
+def test_every_kind_of_platform_has_a_name_that_ships() -> None:
+    assert start.shipped_path("llvm").name == "cpu.safetensors"
+    assert start.shipped_path("cuda").name == "cuda.safetensors"
+    assert start.shipped_path("llvm").parent.is_dir()
+
+
+def test_what_ships_can_be_used() -> None:
+    for path in start.shipped_paths():
+        assert start.describe(path).fits, f"{path} was made for another feature vocabulary; train it again"

@@ -1,0 +1,157 @@
+"""The learner's commands: what they print, what they leave, and one sentence for what cannot be done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcl_core.checkpoints import Kind, Origin, save_stamped
+from tcl_core.command_line import main
+from tcl_core.command_line.main import BAD_INPUT, INTERRUPTED
+from tcl_core.cost_model.base import EpochReport
+from tcl_core.cost_model.random_model import RandomModel
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken
+from tcl_core.features.vocabulary import LAYOUT
+from tcl_core.store import Workspace
+from tests.tcl_core.command_line.test_command_line_main import sentence
+from tests.tcl_core.store import store_samples as samples
+
+Capsys = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """With one platform, one record, and one trained checkpoint."""
+    path = tmp_path / "w"
+    with Workspace.open(path) as opened:
+        samples.furnish(opened)
+        opened.add_record(samples.record())
+    return path
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    platform = samples.platform()
+    origin = Origin(kind=Kind.TRAINED, platform=platform, lineage=(platform.name,), records=9, metrics=(("top1", 0.5),))
+    path = tmp_path / "it.safetensors"
+    save_stamped(RandomModel(LAYOUT, width=8, seed=0).save, origin, path)
+    return path
+
+
+def result(capsys: Capsys, *line: str) -> dict[str, Any]:
+    assert main(line) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_in_list_show_out_and_away(workspace: Path, checkpoint: Path, tmp_path: Path, capsys: Capsys) -> None:
+    where = ("--workspace", str(workspace), "--json")
+    assert result(capsys, "checkpoints", "import", str(checkpoint), *where)["id"] == 1
+    rows = result(capsys, "checkpoints", "list", *where)["checkpoints"]
+    row = next(row for row in rows if row["id"] == 1)
+    assert (row["name"], row["kind"], row["records"], row["metrics"]) == ("it", "trained", 9, {"top1": 0.5})
+    shown = result(capsys, "checkpoints", "--json", "show", "1", "--workspace", str(workspace))
+    assert shown["platform"] == {"fingerprint": "cafe01", "name": "A CPU, 2 threads"}
+    assert shown["feature_version"] == LAYOUT.version
+    assert shown["libraries"]
+    out = result(capsys, "checkpoints", "export", "it", str(tmp_path / "out.safetensors"), *where)
+    assert out["path"] == str(tmp_path / "out.safetensors")
+    result(capsys, "checkpoints", "remove", "1", *where)
+    assert not [row for row in result(capsys, "checkpoints", "list", *where)["checkpoints"] if row["id"]]
+
+
+def test_the_list_for_a_person(workspace: Path, checkpoint: Path, capsys: Capsys) -> None:
+    for line in (
+        ["checkpoints", "import", str(checkpoint), "--workspace", str(workspace)],
+        ["checkpoints", "list", "--workspace", str(workspace)],
+        ["checkpoints", "show", str(checkpoint)],
+        ["checkpoints", "list"],
+    ):
+        assert main(line) == 0
+    text = capsys.readouterr().out
+    assert "trained" in text
+    assert "digest" in text
+
+
+def test_what_cannot_be_done_with_checkpoints(
+    workspace: Path, checkpoint: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    where = ("--workspace", str(workspace))
+    assert "no checkpoint 9" in sentence(capsys, "checkpoints", "show", "9", *where)
+    assert "no checkpoint 9" in sentence(capsys, "checkpoints", "remove", "9", *where)
+    assert "exists already" in sentence(capsys, "checkpoints", "export", str(checkpoint), str(checkpoint), *where)
+    assert "nowhere" in sentence(capsys, "checkpoints", "list", "--workspace", str(tmp_path / "nowhere"))
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-8])
+    assert "it.safetensors" in sentence(capsys, "checkpoints", "import", str(checkpoint), *where)
+
+
+def test_training_needs_a_platform_with_records(workspace: Path, tmp_path: Path, capsys: Capsys) -> None:
+    line = ("train", "--workspace", str(workspace), "--cost-model", "random")
+    assert "cafe01" in sentence(capsys, *line, "--platform", "beef")
+    # Its one record has no stored sketches: it was made by hand.
+    assert "sketches" in sentence(capsys, *line, "--platform", "cafe01")
+    assert "nowhere" in sentence(capsys, "train", "--workspace", str(tmp_path / "nowhere"), "--platform", "cpu")
+
+
+def test_a_start_that_cannot_be(workspace: Path, tmp_path: Path, checkpoint: Path, capsys: Capsys) -> None:
+    gone = str(tmp_path / "gone.safetensors")
+    line = ("--workspace", str(workspace), "--platform", "cafe01")
+    assert "gone.safetensors" in sentence(capsys, "train", *line, "--cost-model", "random", "--checkpoint", gone)
+    assert "'random'" in sentence(capsys, "train", *line, "--cost-model", "mamba", "--checkpoint", str(checkpoint))
+    assert "gone.safetensors" in sentence(capsys, "learn", *line, "--from", gone)
+    assert "knowledge base" in sentence(capsys, "learn", *line, "--from", str(checkpoint))
+
+
+def test_a_stopped_training_says_where_its_weights_are(
+    workspace: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    from tcl_core.checkpoints import describe
+    from tcl_core.training import train as training
+
+    def stopped(config: training.TrainConfig, watch: Any, phase: Any, cancel: CancelToken) -> training.TrainReport:
+        assert (config.share, config.sampler.name, config.sampler.exploit, config.seed) == (0.1, "kcenter", 0.0, 4)
+        phase("training")
+        watch(EpochReport(epoch=2, epochs=60, loss=0.5, validation_top1=0.25, best_epoch=1, seconds=1.0))
+        return training.TrainReport(
+            checkpoint=describe(checkpoint),
+            number=3,
+            tasks=1,
+            records=9,
+            epochs=2,
+            loss=0.5,
+            seconds=1.0,
+            parameters=0,
+            metrics=(("top1", 0.5),),
+            test_networks=("net",),
+            stopped=True,
+        )
+
+    monkeypatch.setattr(training, "train", stopped)
+    options = ("--share", "0.1", "--sampler", "kcenter", "--seed", "4", "--json")
+    assert main(["train", "--workspace", str(workspace), "--platform", "cafe01", *options]) == INTERRUPTED
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["stopped"] is True
+    assert "pass 2 of 60" in captured.err
+    assert f"--checkpoint {checkpoint}" in captured.err
+
+
+def test_a_stopped_learning_saved_nothing(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+    from tcl_core.training import learn as learning
+
+    def stopped(*_: object) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr(learning, "learn", stopped)
+    line = ["learn", "--workspace", str(workspace), "--platform", "cafe01", "--from", "none"]
+    assert main(line) == INTERRUPTED
+    assert "nothing was saved" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["checkpoints", "checkpoints import x", "learn --workspace w --platform p"])
+def test_usage(line: str, capsys: Capsys) -> None:
+    assert main(line.split()) == BAD_INPUT
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,159 @@
+"""The loop of `train_offline` on a network of two weights: schedule, patience, best weights, numbers gone wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from tcl_core.batches import StoreFeatureBatch, TaskGroup
+from tcl_core.config import OfflineConfig
+from tcl_core.cost_model.base import EpochReport
+from tcl_core.cost_model.course import Course, Part
+from tcl_core.cost_model.offline import OfflineTraining, learning_rate_factor, top1
+from tcl_core.errors import UserError
+
+CONFIG = OfflineConfig(epochs=10, patience=3, learning_rate=0.1, weight_decay=0.0, group_limit=4)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    values: tuple[float, ...]
+    padded: int
+
+
+class Mean(Course[Numbers]):
+    """Pulls a weight towards the mean of all numbers."""
+
+    def __init__(self, *groups: Numbers) -> None:
+        self.network = nn.Linear(1, 1)
+        self.groups = groups
+        self.closed = 0
+
+    def size(self, group: Numbers) -> int:
+        return len(group.values)
+
+    def length(self, group: Numbers) -> int:
+        return group.padded
+
+    def objective(self, parts: Sequence[Part[Numbers]]) -> tuple[Tensor, Tensor]:
+        values = torch.tensor([part.group.values[row] for part in parts for row in part.rows.tolist()])
+        loss = (self.network.bias - values).square().mean() + 0 * self.network.weight.sum()
+        return loss, loss
+
+    def close_pass(self) -> None:
+        self.closed += 1
+
+
+def course(value: float = 3.0) -> Mean:
+    return Mean(*(Numbers((value,) * 6, length) for length in (5, 30, 6, 29, 7, 28)))
+
+
+def run(
+    what: Mean, tops: Sequence[float | None], config: OfflineConfig = CONFIG
+) -> tuple[list[EpochReport], list[Tensor]]:
+    """Train with these validation results; the reports, and the bias after each pass."""
+    reports, biases, given_tops = list[EpochReport](), list[Tensor](), iter(tops)
+
+    def validate() -> float | None:
+        biases.append(what.network.bias.detach().clone())
+        return next(given_tops)
+
+    training = OfflineTraining(what, config, validate=validate, rng=np.random.default_rng(0), watch=reports.append)
+    report = training.run()
+    assert report.epochs == len(biases) == what.closed
+    assert training.best_epoch == reports[-1].best_epoch
+    return reports, biases
+
+
+def test_patience_ends_it_and_the_first_of_the_best_passes_is_kept() -> None:
+    what = course()
+    reports, biases = run(what, [0.5, 0.8, 0.8, 0.7, 0.75, 0.9])
+    assert [each.best_epoch for each in reports] == [1, 2, 2, 2, 2]
+    assert torch.equal(what.network.bias, biases[1])
+    assert not torch.equal(biases[1], biases[4])
+
+
+def test_without_validation_it_takes_every_pass_and_keeps_the_last() -> None:
+    what = course()
+    reports, biases = run(what, [None] * 10)
+    assert len(reports) == 10
+    assert torch.equal(what.network.bias, biases[-1])
+
+
+def test_a_loss_gone_wrong_later_keeps_the_best_pass_and_is_reported() -> None:
+    what, calls = course(), iter(range(100))
+    good = what.objective
+
+    def broken(parts: Sequence[Part[Numbers]]) -> tuple[Tensor, Tensor]:
+        total, loss = good(parts)
+        return (total * np.nan, loss) if next(calls) == 7 else (total, loss)
+
+    what.objective = broken  # type: ignore[method-assign]
+    reports, biases = run(what, [0.5, 0.4, 0.3, 0.2])
+    assert [each.loss is None for each in reports] == [False, False, True]
+    assert reports[-1].validation_top1 is None
+    assert torch.equal(what.network.bias, biases[0])
+
+
+def test_a_loss_gone_wrong_at_once_is_a_sentence_and_changes_nothing() -> None:
+    what = course(float("inf"))
+    before = what.network.bias.detach().clone()
+    with pytest.raises(UserError, match="not a finite number"):
+        run(what, [])
+    assert torch.equal(what.network.bias, before)
+
+
+def test_the_learning_rate_rises_and_falls() -> None:
+    factor = learning_rate_factor(100, 0.1)
+    rates = [factor(step) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[9] == rates[10] == 1.0
+    assert all(later < earlier for earlier, later in pairwise(rates[10:]))
+    assert 0 < rates[-1] < 0.01
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))
+def test_a_pass_holds_every_record_once_in_parts_of_one_task(
+    sizes: list[int], limit: int, each: int, seed: int
+) -> None:
+    what = Mean(*(Numbers(tuple(range(size)), size) for size in sizes))
+    steps = what.steps(limit, each, np.random.default_rng(seed))
+    parts = [part for step in steps for part in step]
+    assert max(len(step) for step in steps) <= each
+    assert max(len(part.rows) for part in parts) <= limit
+    for group in what.groups:
+        rows = torch.cat([part.rows for part in parts if part.group is group])
+        assert sorted(rows.tolist()) == list(range(len(group.values)))
+    assert len(what.steps(limit, each, np.random.default_rng(seed + 1))) == len(steps)
+
+
+def test_a_step_holds_parts_of_about_one_length_and_passes_differ() -> None:
+    what = Mean(*(Numbers((1.0,) * 6, length) for length in (5, 30, 6, 29)))
+    first, second = (what.steps(4, 4, np.random.default_rng(seed)) for seed in (0, 1))
+    for step in first:
+        lengths = [part.group.padded for part in step]
+        assert max(lengths) - min(lengths) < 10
+    orders = [[(part.group.padded, part.rows.tolist()) for each in it for part in each] for it in (first, second)]
+    assert orders[0] != orders[1]
+
+
+def test_top1_is_the_mean_label_of_what_is_ranked_first() -> None:
+    def group(*labels: float) -> TaskGroup:
+        rows = tuple(np.full((1, 2), label, np.float32) for label in labels)
+        batches = (StoreFeatureBatch(rows=rows[:1]), StoreFeatureBatch(rows=()), StoreFeatureBatch(rows=rows[1:]))
+        return TaskGroup(task_key="", batches=batches, labels=np.asarray(labels, np.float32))
+
+    def slowest(batch: StoreFeatureBatch) -> np.ndarray:
+        return -np.array([row[0, 0] for row in batch.rows])
+
+    assert top1(slowest, [group(0.5, 1.0), group(1.0, 0.25, 0.75)]) == pytest.approx(0.375)
+    assert top1(slowest, []) is None
+    assert top1(slowest, [replace(group(1.0), batches=(), labels=np.zeros(0, np.float32))]) is None

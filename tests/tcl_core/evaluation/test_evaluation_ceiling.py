@@ -1,0 +1,46 @@
+"""What noise leaves of top-1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tcl_core.dataset.base import Dataset, Measured
+from tcl_core.evaluation.ceiling import ceiling
+from tcl_core.evaluation.groups import Groups
+from tests.tcl_core.evaluation.conftest import STRONG, TEST
+
+
+def with_repeats(dataset: Dataset, repeat: Callable[[int, Measured], tuple[float, ...]]) -> Dataset:
+    records = {
+        key: tuple(replace(one, repeated_s=repeat(index, one)) for index, one in enumerate(found))
+        for key, found in dataset.records.items()
+    }
+    return replace(dataset, records=records)
+
+
+def test_without_noise_a_repeat_ranks_perfectly(dataset: Dataset) -> None:
+    found = ceiling(Groups(dataset), STRONG, dataset.networks[2:], seed=0, draws=5)
+    assert found is not None
+    assert found.direct == pytest.approx(1)
+    assert found.simulated.to_json() == pytest.approx([1, 0])
+    assert found.direct_tasks == len(TEST)
+
+
+def test_noise_lowers_it(dataset: Dataset) -> None:
+    def noisy(_index: int, one: Measured) -> tuple[float, ...]:
+        """The second measurement turns the order round."""
+        return (1e-8 / one.latencies_s[0],) if one.latencies_s else ()
+
+    found = ceiling(Groups(with_repeats(dataset, noisy)), STRONG, dataset.networks[2:], seed=0, draws=20)
+    assert found is not None
+    assert found.direct is not None and found.direct < 1
+    assert found.simulated.mean < 1 and found.simulated.sd > 0
+    again = ceiling(Groups(with_repeats(dataset, noisy)), STRONG, dataset.networks[2:], seed=0, draws=20)
+    assert found == again
+
+
+def test_without_repeats_it_is_not_known(dataset: Dataset) -> None:
+    assert ceiling(Groups(with_repeats(dataset, lambda *_: ())), STRONG, dataset.networks[2:], seed=0) is None

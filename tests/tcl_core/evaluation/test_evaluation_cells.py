@@ -1,0 +1,95 @@
+"""Finished cells are kept, found again, and never stale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tcl_core.config import OfflineConfig
+from tcl_core.cost_model.base import EpochReport
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.evaluation import cells
+from tcl_core.evaluation.cells import CellFolder, CellProgress, Tell, Value, digest_of, run_cells
+from tcl_core.events import CancelToken
+
+
+class Work:
+    """Counts what it is asked for; stops the token after `until` cells."""
+
+    def __init__(self, token: CancelToken, until: int | None = None) -> None:
+        self.done: list[tuple[str, int]] = []
+        self._token, self._until = token, until
+
+    def __call__(self, row: str, seed: int, tell: Tell) -> Value:
+        tell("replaying")
+        tell(EpochReport(epoch=1, epochs=3, loss=0.5, validation_top1=None, best_epoch=1, seconds=0.0))
+        if len(self.done) == self._until:
+            self._token.stop()
+            self._token.checkpoint()
+        self.done.append((row, seed))
+        return {"top1": seed / 10}
+
+
+def run(folder: Path, work: Work, token: CancelToken) -> tuple[dict[tuple[str, int], Value], list[CellProgress]]:
+    told: list[CellProgress] = []
+    return run_cells(CellFolder(folder), "table", ("mamba", "R + D"), (0, 1), work, told.append, token), told
+
+
+def test_an_interrupted_table_goes_on_where_it_was(tmp_path: Path) -> None:
+    token = CancelToken()
+    first = Work(token, until=3)
+    with pytest.raises(Interrupted):
+        run(tmp_path, first, token)
+    token = CancelToken()
+    second = Work(token)
+    values, told = run(tmp_path, second, token)
+    assert first.done + second.done == [("mamba", 0), ("R + D", 0), ("mamba", 1), ("R + D", 1)]
+    assert values["R + D", 1] == {"top1": 0.1}
+    assert [each.done for each in told if each.resumed] == [1, 2, 3]
+    assert told[-1].done == told[-1].total == 4
+    assert [(each.words, each.epoch is not None) for each in told[-4:]] == [
+        ("", False),
+        ("replaying", False),
+        ("", True),
+        ("", False),
+    ]
+
+
+def test_a_damaged_cell_is_done_again(tmp_path: Path) -> None:
+    token = CancelToken()
+    run(tmp_path, Work(token), token)
+    for path in tmp_path.glob("mamba-0.json"):
+        path.write_text('{"row": "mam', encoding="utf-8")
+    again = Work(token)
+    run(tmp_path, again, token)
+    assert again.done == [("mamba", 0)]
+
+
+def test_a_cell_holds_finite_numbers_only(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        CellFolder(tmp_path).write("mamba", 0, {"top1": float("nan")})
+    assert CellFolder(tmp_path).read("mamba", 0) is None
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match="cannot be kept"):
+        CellFolder(tmp_path / "file").write("mamba", 0, {"top1": 1.0})
+
+
+def test_the_digest_follows_settings_and_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "_PACKAGE", tmp_path)
+    room = tmp_path / "room"
+    room.mkdir()
+    code = room / "model.py"
+
+    def digest(text: str, epochs: int = 5) -> str:
+        code.write_text(text, encoding="utf-8")
+        return digest_of({"offline": replace(OfflineConfig(), epochs=epochs)}, ("room",))
+
+    before = digest('"""A model."""\nX = 1\n')
+    assert digest('"""Said better."""\n# why\nX = 1\n') == before
+    assert digest('"""A model."""\nX = 2\n') != before
+    assert digest('"""A model."""\nX = 1\n', epochs=6) != before

@@ -1,0 +1,68 @@
+"""Shares of a pool: as large as asked for, growing, repeatable, and in the sampler's hands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tcl_core.config import SAMPLERS, SamplerConfig
+from tcl_core.cost_model import make_cost_model
+from tcl_core.cost_model.base import CostModel
+from tcl_core.dataset.base import Dataset
+from tcl_core.evaluation.groups import Groups
+from tcl_core.evaluation.shares import chosen_groups, draw, grow, share_size
+from tcl_core.features import LAYOUT
+from tcl_core.selection import make_sampler
+from tests.tcl_core.evaluation.conftest import TINY, TRAIN, WEAK
+
+
+@pytest.fixture(scope="module")
+def groups(dataset: Dataset) -> Groups:
+    return Groups(dataset)
+
+
+@pytest.fixture
+def model() -> CostModel:
+    return make_cost_model(TINY, LAYOUT, 0)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_share_grows_without_repeats(groups: Groups, model: CostModel, name: str) -> None:
+    sampler = make_sampler(SamplerConfig(name=name, exploit=0.0))
+    small = grow(groups, TRAIN, WEAK, 0.1, sampler, model, 0)
+    large = grow(groups, TRAIN, WEAK, 0.5, sampler, model, 0, small)
+    whole = grow(groups, TRAIN, WEAK, 1.0, sampler, model, 0, large)
+    for key in TRAIN:
+        size = len(groups.measured(key, WEAK))
+        assert [len(choice[key]) for choice in (small, large, whole)] == [share_size(size, s) for s in (0.1, 0.5, 1.0)]
+        assert large[key][: len(small[key])].tolist() == small[key].tolist()
+        assert sorted(whole[key]) == list(range(size))
+    again = grow(groups, TRAIN, WEAK, 0.1, sampler, model, 0)
+    assert {key: rows.tolist() for key, rows in again.items()} == {key: rows.tolist() for key, rows in small.items()}
+
+
+def test_a_sampler_that_knows_nothing_draws_at_random(groups: Groups, model: CostModel) -> None:
+    sampler = make_sampler(SamplerConfig(name="topk"))
+    choices = [grow(groups, ("a",), WEAK, 0.2, sampler, model, seed)["a"].tolist() for seed in range(4)]
+    assert len({tuple(sorted(choice)) for choice in choices}) == 4
+
+
+def test_what_a_model_learns_from_is_the_choice(groups: Groups, model: CostModel) -> None:
+    chosen = grow(groups, TRAIN, WEAK, 0.2, make_sampler(SamplerConfig(name="random")), model, 0)
+    for group in chosen_groups(groups, chosen, WEAK, model):
+        assert len(group.labels) == len(chosen[group.task_key])
+
+
+def test_two_of_a_task_at_least() -> None:
+    assert [share_size(size, 0.01) for size in (1, 2, 80, 400)] == [1, 2, 2, 4]
+
+
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.5, 1.0])
+def test_a_draw_keeps_to_its_share(groups: Groups, share: float) -> None:
+    drawn = draw(groups, TRAIN, WEAK, share, 0)
+    total = sum(len(groups.measured(key, WEAK)) for key in TRAIN)
+    count = sum(len(rows) for rows in drawn.values())
+    assert abs(count - max(4, share * total)) <= 2
+    assert all(len(np.unique(rows)) == len(rows) >= 2 for rows in drawn.values())
+    again = draw(groups, TRAIN, WEAK, share, 0)
+    assert {key: rows.tolist() for key, rows in drawn.items()} == {key: rows.tolist() for key, rows in again.items()}

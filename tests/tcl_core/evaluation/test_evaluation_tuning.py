@@ -1,0 +1,124 @@
+"""The live comparison on runs that are told, not measured: when either had the cold run's last estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tcl_core.config import CostModelConfig, RunConfig
+from tcl_core.cost_model import make_cost_model
+from tcl_core.domain import Stage
+from tcl_core.errors import UserError
+from tcl_core.evaluation.context import Context, TuningConfig
+from tcl_core.evaluation.tables import tuning
+from tcl_core.evaluation.tables.tuning import TuningResult, finished_seeds
+from tcl_core.events import CancelToken, Event, PhaseChanged, Progress
+from tcl_core.features import LAYOUT
+from tests.tcl_core.evaluation.conftest import TINY
+
+COLD = (None, 9.0, 6.0, 5.0, 4.0, 4.0)
+
+
+@dataclass
+class ToldRun:
+    """A run whose estimates, one per trial, are known beforehand."""
+
+    warm: tuple[float | None, ...]
+    seen: list[RunConfig]
+    closed: int = 0
+
+    def __call__(self, config: RunConfig, cancel: CancelToken, opened: object) -> ToldRun:
+        self.seen.append(config)
+        return self
+
+    def events(self) -> Iterator[Event]:
+        cold = self.seen[-1].checkpoint == "none"
+        try:
+            for trial, estimate_s in enumerate(COLD if cold else self.warm, 1):
+                yield Progress(
+                    trials=trial,
+                    failed=0,
+                    elapsed_s=10.0 * trial,
+                    fraction=0.0,
+                    eta_low_s=0.0,
+                    eta_high_s=0.0,
+                    candidates_scored=0,
+                    estimate_s=estimate_s,
+                )
+            yield PhaseChanged(stage=Stage.LIBRARY)
+            raise AssertionError("the library is not to be built")
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    path = tmp_path / "start.safetensors"
+    make_cost_model(TINY, LAYOUT, 0).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ToldRun]:
+    def tell(*warm: float | None, digest: str = "new") -> ToldRun:
+        run = ToldRun(warm=warm, seen=[])
+        network = SimpleNamespace(digest=digest, name="sample")
+        monkeypatch.setattr(tuning, "Tuner", run)
+        monkeypatch.setattr(
+            tuning, "open_network", lambda *_: SimpleNamespace(imported=SimpleNamespace(network=network))
+        )
+        return run
+
+    return tell
+
+
+def compared(context: Context, seeds: tuple[int, ...] = (0,)) -> TuningResult:
+    result = tuning.run(context, seeds, lambda _: None, CancelToken())
+    assert isinstance(result, TuningResult)
+    return result
+
+
+def with_checkpoint(make_context: Callable[..., Context], checkpoint: str) -> Context:
+    return make_context(tuning=TuningConfig(checkpoint=checkpoint), cost_model=replace(TINY, device="cpu"))
+
+
+def test_trials_and_seconds_until_the_cold_run_s_last_estimate(
+    make_context: Callable[..., Context], checkpoint: str, told: Callable[..., ToldRun]
+) -> None:
+    run = told(5.0, 3.9, 3.0)
+    context = with_checkpoint(make_context, checkpoint)
+    assert finished_seeds(context, (0, 1)) == ()
+    found = compared(context).to_json()
+    assert finished_seeds(context, (0, 1)) == (0,)
+    assert found == {"sample": {"cold_trials": 5, "warm_trials": 2, "cold_s": 50, "warm_s": 20, "final_ms": 4000}}
+    assert [config.checkpoint for config in run.seen] == ["none", str(Path(checkpoint).resolve())]
+    assert run.seen[0].workspace != run.seen[1].workspace
+    assert run.closed == 2, "a run that got there is ended"
+
+
+def test_a_goal_met_and_a_start_that_never_gets_there(
+    make_context: Callable[..., Context], checkpoint: str, told: Callable[..., ToldRun]
+) -> None:
+    told(4.0)
+    assert [verdict.met for verdict in compared(with_checkpoint(make_context, checkpoint)).verdicts()] == [True]
+    told(9.0, 8.0)
+    context = with_checkpoint(make_context, checkpoint)
+    context.cache = context.cache / "apart"
+    result = compared(context)
+    assert result.to_json()["sample"]["warm_trials"] is None
+    assert [verdict.met for verdict in result.verdicts()] == [False]
+
+
+def test_refusals(make_context: Callable[..., Context], checkpoint: str, told: Callable[..., ToldRun]) -> None:
+    told(4.0, digest="testing")
+    with pytest.raises(UserError, match="is in the dataset"):
+        compared(with_checkpoint(make_context, checkpoint))
+    with pytest.raises(UserError, match=r"no checkpoint .*gone"):
+        compared(make_context(tuning=TuningConfig(checkpoint="gone"), cost_model=CostModelConfig()))
+    with pytest.raises(UserError, match=r"no network lost\.onnx"):
+        compared(make_context(tuning=TuningConfig(checkpoint=checkpoint, networks=("lost.onnx",))))
+    assert finished_seeds(make_context(tuning=TuningConfig(checkpoint="gone")), (0,)) == ()

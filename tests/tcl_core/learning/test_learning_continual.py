@@ -1,0 +1,208 @@
+"""Continual knowledge distillation: little is forgotten, size is constant, a stop changes nothing."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from learning_fakes import (
+    COST_MODEL,
+    LAYOUT,
+    LEARNER,
+    OFFLINE,
+    QUICK_LEARNER,
+    StopAfter,
+    platform_data,
+    rank_correlation,
+    token_batch,
+    token_group,
+)
+
+from tcl_core.errors import Interrupted
+from tcl_core.learning import make_learner
+from tcl_core.learning.column import ranked_groups
+from tcl_core.learning.compress import Compress, Teachers
+from tcl_core.learning.continual import ACTIVE, KNOWLEDGE, ContinualLearner
+from tcl_core.learning.ewc import OnlineEwc
+
+SMALL = {"tasks": 3, "count": 16}
+
+
+def quick(**changes) -> ContinualLearner:
+    return ContinualLearner(replace(QUICK_LEARNER, **changes), COST_MODEL, LAYOUT, 0)
+
+
+def numbers(learner: ContinualLearner) -> dict[str, torch.Tensor]:
+    known = learner.knowledge
+    found = {f"knowledge.{name}": value for name, value in known.ranker.state_dict().items()}
+    found |= {f"active.{name}": value for name, value in learner.column.state_dict().items()}
+    found |= {f"fisher.{name}": value for name, value in known.ewc.fisher.items()}
+    return {name: value.clone() for name, value in found.items()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return set(one) == set(other) and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def test_less_is_forgotten_than_by_fine_tuning():
+    """Two platforms that disagree about almost everything: what is left of the first one's order."""
+    left = {}
+    for name in ("fine-tune", "ckd"):
+        learner = make_learner(name, LEARNER, COST_MODEL, OFFLINE, LAYOUT, 0)
+        learner.learn(platform_data("a", tasks=12))
+        before = rank_correlation(learner, "a")
+        learner.learn(platform_data("b", tasks=12))
+        left[name] = rank_correlation(learner, "a") - before
+        assert before > 0.5
+        assert rank_correlation(learner, "b") > 0.3
+
+    assert left["ckd"] > -0.15
+    assert left["fine-tune"] < left["ckd"] - 0.4
+
+
+def test_the_first_platform_is_taken_in_without_loss():
+    learner = quick()
+    report = learner.learn(platform_data("a", **SMALL))
+    batch = token_batch("a", 300, 9, seed=3)
+
+    np.testing.assert_array_equal(learner.predict_knowledge(batch).scores, learner.predict_active(batch).scores)
+    assert [phase.phase for phase in report.phases] == ["progress", "compress"]
+    assert report.deployed == KNOWLEDGE
+    assert learner.knowledge.useful
+
+
+def test_size_is_constant_and_the_anchor_is_where_the_knowledge_base_stands():
+    learner, shapes = quick(), []
+    for platform in ("a", "b", "c", "a"):
+        learner.learn(platform_data(platform, **SMALL))
+        shapes.append({name: value.shape for name, value in numbers(learner).items()})
+        ewc, ranker = learner.knowledge.ewc, learner.knowledge.ranker
+        assert float(ewc.penalty(ranker).detach()) == 0
+        assert all(torch.equal(ewc.anchor[name], value) for name, value in ranker.named_parameters())
+
+    assert all(each == shapes[0] for each in shapes)
+    assert [each.fingerprint for each in learner.knowledge.platforms] == ["a", "b", "c", "a"]
+    assert all(each.records == 3 * 16 for each in learner.knowledge.platforms)
+
+
+def test_progress_leaves_the_knowledge_base_alone_and_learning_makes_a_new_one():
+    learner = quick()
+    learner.learn(platform_data("a", **SMALL))
+    known, kept = learner.knowledge, numbers(learner)
+
+    learner.learn(platform_data("b", **SMALL))
+
+    assert learner.knowledge is not known
+    assert all(torch.equal(value, kept[f"knowledge.{name}"]) for name, value in known.ranker.state_dict().items())
+
+
+@pytest.mark.parametrize("checkpoints", [0, 2, 3])
+def test_a_stop_in_either_phase_leaves_everything_as_it_was(checkpoints):
+    """One step a pass, two passes a phase: the third checkpoint is in the second phase."""
+    learner = quick()
+    learner.learn(platform_data("a", **SMALL))
+    before, platforms = numbers(learner), learner.knowledge.platforms
+
+    with pytest.raises(Interrupted):
+        learner.learn(platform_data("b", **SMALL), cancel=StopAfter(checkpoints))
+
+    assert same(numbers(learner), before)
+    assert learner.knowledge.platforms == platforms
+    learner.learn(platform_data("b", **SMALL))
+    unstopped = quick()
+    unstopped.learn(platform_data("a", **SMALL))
+    unstopped.learn(platform_data("b", **SMALL))
+    assert same(numbers(learner), numbers(unstopped))
+
+
+def test_the_process_random_state_is_neither_read_nor_moved():
+    one = quick()
+    one.learn(platform_data("a", **SMALL))
+    before = torch.get_rng_state()
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    other = quick()
+    other.learn(platform_data("a", **SMALL))
+
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.set_rng_state(before)
+    assert same(numbers(one), numbers(other))
+
+
+def test_unlabelled_candidates_are_read_and_need_no_label():
+    bare, rich = quick(), quick()
+    for learner, unlabelled in ((bare, 0), (rich, 4)):
+        learner.learn(platform_data("a", **SMALL))
+        learner.learn(platform_data("b", **SMALL, unlabelled=unlabelled))
+    assert same(*({k: v for k, v in numbers(each).items() if k.startswith("active")} for each in (bare, rich)))
+    assert not same(numbers(bare), numbers(rich))
+
+
+def test_copies_of_a_learner_go_their_own_ways():
+    learner = quick()
+    learner.learn(platform_data("a", **SMALL))
+    before, twin = numbers(learner), copy.deepcopy(learner)
+
+    twin.learn(platform_data("b", **SMALL))
+
+    assert same(numbers(learner), before)
+    learner.learn(platform_data("b", **SMALL))
+    assert same(numbers(learner), numbers(twin))
+
+
+def test_old_data_is_not_read():
+    class Untouchable:
+        def __getattribute__(self, name):
+            raise AssertionError(f"old data was read: {name}")
+
+    told, silent = quick(), quick()
+    for learner, old in ((told, [Untouchable()]), (silent, [])):
+        learner.learn(platform_data("a", **SMALL))
+        learner.learn(platform_data("b", **SMALL), old=old)
+    assert same(numbers(told), numbers(silent))
+
+
+def test_the_last_platform_is_answered_by_the_better_column_and_all_others_by_the_knowledge_base():
+    learner = quick()
+    learner.learn(platform_data("a", **SMALL))
+    learner.learn(platform_data("b", **SMALL))
+    batch = token_batch("b", 300, 9, seed=3)
+    knowledge, active = learner.predict_knowledge(batch).scores, learner.predict_active(batch).scores
+    assert not np.array_equal(knowledge, active)
+
+    for deployed, wanted in ((ACTIVE, active), (KNOWLEDGE, knowledge)):
+        learner.restore(learner.knowledge, learner.column, deployed)
+        np.testing.assert_array_equal(learner.predict("b", batch).scores, wanted)
+        for platform in ("a", "c"):
+            np.testing.assert_array_equal(learner.predict(platform, batch).scores, knowledge)
+
+
+def test_a_knowledge_base_that_answers_as_its_teachers_has_nothing_to_learn():
+    """Active column and earlier self are the ranker itself: distance 0 under every token."""
+    learner = quick()
+    learner.learn(platform_data("a", **SMALL))
+    ranker, column = learner.knowledge.ranker, learner.column
+    groups = ranked_groups([token_group("b", 0)], ranker, seed=0)
+    teachers = Teachers(column, ranker, [torch.tensor([1.0, 0.0, 0.2])])
+    course = Compress(ranker, teachers, groups, OnlineEwc.loose(ranker), replace(LEARNER, ewc=0.0))
+    shift = float(course.worth(course.groups))
+    offset = 0.01 * sum(
+        float(scores.mean(dim=0).square().mean())
+        for lesson in course.groups
+        for scores in (lesson.teacher_NK, *lesson.before)
+    )
+    assert shift == pytest.approx(-offset, abs=1e-6)
+
+
+def test_platforms_that_the_features_cannot_tell_apart_are_not_rehearsed_against_each_other():
+    learner = quick(rehearsal=1e6)
+    learner.learn(platform_data("a", **SMALL))
+    twin = replace(platform_data("a", **SMALL), platform="twin of a")
+    unheld = quick(rehearsal=0.0)
+    unheld.learn(platform_data("a", **SMALL))
+    for each in (learner, unheld):
+        each.learn(twin)
+    assert same(numbers(learner), numbers(unheld))

@@ -1,0 +1,130 @@
+"""Continual learning from a workspace: lineage over platforms, and no look at earlier platforms' records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tcl_core.checkpoints import Kind, Start, load_start
+from tcl_core.checkpoints.start import check_asked
+from tcl_core.config import CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
+from tcl_core.cost_model import make_cost_model
+from tcl_core.domain import Platform
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.events import CancelToken
+from tcl_core.features import LAYOUT
+from tcl_core.learning.checkpoints import describe as describe_learned
+from tcl_core.store import Workspace
+from tcl_core.training.learn import LearnConfig, LearnedReport, learn
+from tests.tcl_core.training.conftest import CANDIDATES
+from tests.tcl_core.training.test_training_train import forbid_other_platforms
+
+SMALL = CostModelConfig(model=ModelConfig(width=16, layers=1, heads=2))
+SHORT = LearnerConfig(progress=OfflineConfig(epochs=2), compress=OfflineConfig(epochs=2))
+
+
+def run(
+    path: Path, platform: str, parent: str | None, cancel: CancelToken | None = None, **more: object
+) -> LearnedReport:
+    config = LearnConfig(
+        workspace=str(path),
+        platform=platform,
+        parent=parent,
+        cost_model=SMALL,
+        learner=SHORT,
+        unlabelled=8,
+        **more,  # type: ignore[arg-type]
+    )
+    return learn(config, lambda _: None, lambda _: None, cancel or CancelToken())
+
+
+@pytest.fixture
+def first(collected: Path) -> LearnedReport:
+    return run(collected, "cpu:x86-64-v3/2", None)
+
+
+def test_the_first_platform_begins_a_lineage(collected: Path, first: LearnedReport) -> None:
+    origin = first.checkpoint.origin
+    assert origin is not None
+    assert (origin.kind, origin.lineage, origin.parent) == (Kind.LEARNED, ("test CPU",), None)
+    assert first.learned.records == CANDIDATES
+    assert [phase.phase for phase in first.learned.phases] == ["progress", "compress"]
+    assert {"top1", "knowledge_top1", "validation_top1"} <= dict(first.metrics).keys()
+    with Workspace.open(collected, read_only=True) as workspace:
+        (row,) = workspace.checkpoints()
+    assert (row.kind, row.platform, row.id) == ("learned", "test-cpu", first.number)
+
+
+def test_the_next_platform_opens_no_record_of_the_one_before(
+    collected: Path, first: LearnedReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbid_other_platforms(monkeypatch, "test-cpu-1")
+    second = run(collected, "test-cpu-1", str(first.checkpoint.path))
+    origin = second.checkpoint.origin
+    assert origin is not None
+    assert origin.lineage == ("test CPU", "test CPU, 1 thread")
+    assert origin.parent == first.checkpoint.digest
+    learned = describe_learned(second.checkpoint.path)
+    assert [platform.fingerprint for platform in learned.platforms] == ["test-cpu", "test-cpu-1"]
+    assert learned.platforms[-1].data_digest == origin.data_hash
+    assert second.checkpoint.numbers == first.checkpoint.numbers  # constant size
+
+
+def test_the_guard_of_the_test_above_works(collected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbid_other_platforms(monkeypatch, "test-cpu-1")
+    with pytest.raises(AssertionError, match="another platform"):
+        run(collected, "cpu:x86-64-v3/2", None)
+
+
+def test_a_run_starts_from_the_knowledge_base(first: LearnedReport) -> None:
+    start = check_asked(first.checkpoint.path, "mamba")
+    assert start == Start(path=first.checkpoint.path.resolve(), learned=True)
+    model = make_cost_model(SMALL, LAYOUT, 0)
+    assert not model.trained
+    load_start(model, start)
+    assert model.trained
+    with pytest.raises(UserError, match="'ckd', not 'lstm'"):
+        check_asked(first.checkpoint.path, "lstm")
+
+
+def test_the_seed_is_the_parents_unless_another_is_asked_for(collected: Path, first: LearnedReport) -> None:
+    parent = str(first.checkpoint.path)
+    same, again = (run(collected, "test-cpu-1", parent).checkpoint for _ in range(2))
+    other = run(collected, "test-cpu-1", parent, seed=5).checkpoint
+    assert same.digest == again.digest != other.digest
+    assert same.origin is not None and same.origin.seed == 0
+    assert other.origin is not None and other.origin.seed == 5
+
+
+def test_a_parent_that_is_no_knowledge_base(collected: Path, tmp_path: Path) -> None:
+    path = tmp_path / "plain.safetensors"
+    make_cost_model(SMALL, LAYOUT, 0).save(path)
+    with pytest.raises(UserError, match="knowledge base"):
+        run(collected, "test-cpu-1", str(path))
+    with pytest.raises(UserError, match="does not exist"):
+        run(collected, "test-cpu-1", str(tmp_path / "gone.safetensors"))
+
+
+def test_a_parent_cut_short(collected: Path, first: LearnedReport) -> None:
+    path = first.checkpoint.path
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match="cut short"):
+        run(collected, "test-cpu-1", str(path))
+
+
+def test_cpus_and_gpus_keep_apart(collected: Path, first: LearnedReport, cpu_platform: Platform) -> None:
+    with Workspace.open(collected) as workspace:
+        workspace.add_platform(replace(cpu_platform, fingerprint="gpu", kind="cuda", name="a GPU"))
+    with pytest.raises(UserError, match="knowledge bases of their own"):
+        run(collected, "gpu", str(first.checkpoint.path))
+
+
+def test_a_stop_saves_nothing(collected: Path) -> None:
+    token = CancelToken()
+    token.stop()
+    with pytest.raises(Interrupted):
+        run(collected, "test-cpu-1", None, token)
+    with Workspace.open(collected, read_only=True) as workspace:
+        assert workspace.checkpoints() == ()

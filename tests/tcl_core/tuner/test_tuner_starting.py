@@ -1,0 +1,131 @@
+"""Where a run's cost model starts: told, recorded with the run, and kept in the lineage of what it leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tcl_core.checkpoints import Kind, Start, describe, stamp
+from tcl_core.checkpoints.origin import Origin
+from tcl_core.config import Budget, CostModelConfig, LibraryConfig, MeasureConfig, RunConfig, SearchConfig
+from tcl_core.cost_model.random_model import RandomModel
+from tcl_core.domain import Platform
+from tcl_core.errors import UserError
+from tcl_core.events import CancelToken, Event, Notice, PhaseChanged, RecordMeasured, RunStarted
+from tcl_core.features import LAYOUT
+from tcl_core.store import Workspace
+from tcl_core.tuner import Tuner, open_network
+from tcl_core.tuner.opening import Opened
+from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
+
+
+@pytest.fixture
+def model() -> RandomModel:
+    return RandomModel(LAYOUT, width=8, seed=4)
+
+
+def test_a_cold_run_begins_a_lineage(model: RandomModel, cpu_platform: Platform, tmp_path: Path) -> None:
+    origin = run_origin(Start(path=None), cpu_platform)
+    save_run_model(model, tmp_path / "own.safetensors", origin, 32)
+    kept = describe(tmp_path / "own.safetensors").origin
+    assert kept == Origin(kind=Kind.RUN, platform=cpu_platform, lineage=("test CPU",), records=32)
+
+
+def test_a_warm_run_is_a_child_and_its_own_model_stays_one(
+    model: RandomModel, cpu_platform: Platform, tmp_path: Path
+) -> None:
+    shipped, own = tmp_path / "cpu.safetensors", tmp_path / "own.safetensors"
+    model.save(shipped)
+    stamp(shipped, Origin(kind=Kind.LEARNED, platform=cpu_platform, lineage=("A", "B")))
+    first = run_origin(Start(path=shipped, reason="shipped"), cpu_platform)
+    assert first.parent == describe(shipped).digest
+    assert first.lineage == ("A", "B", "test CPU")
+    save_run_model(model, own, first, 8)
+    again = run_origin(Start(path=own, reason="workspace"), cpu_platform)
+    assert (again.parent, again.lineage) == (first.parent, first.lineage)
+
+
+def test_a_person_is_told_of_a_start_that_is_not_the_workspaces_own(tmp_path: Path) -> None:
+    def told(start: Start) -> str:
+        return " ".join(notice.sentence for notice in start_notice(start))
+
+    path = tmp_path / "x.safetensors"
+    assert told(Start(path=None)) == ""
+    assert told(Start(path=path, reason="workspace")) == ""
+    assert "ships" in told(Start(path=path, reason="shipped"))
+    assert str(path) in told(Start(path=path))
+
+
+@pytest.fixture(scope="module")
+def opened() -> Opened:
+    config = RunConfig(network=None, workspace="")
+    return open_network(None, config.target, 1, config.network_config)
+
+
+def run(workspace: Path, opened: Opened, checkpoint: str | None) -> list[Event]:
+    """Two trials of one task, up to the library."""
+    config = RunConfig(
+        network=None,
+        workspace=str(workspace),
+        threads=1,
+        budget=Budget(trials=2),
+        include=(max(opened.tasks, key=lambda task: task.flops).key,),
+        checkpoint=checkpoint,
+        cost_model=CostModelConfig(name="random"),
+        search=SearchConfig(population=32, generations=1, pool=16),
+        measure=MeasureConfig(compile_workers=1, min_repeat_s=0.001),
+        library=LibraryConfig(timing_rounds=1, timing_s=0.01),
+    )
+    events: list[Event] = []
+    for event in Tuner(config, CancelToken(), opened).events():
+        events.append(event)
+        if isinstance(event, PhaseChanged) and event.stage.value == "library":
+            break  # what comes now is not this test's
+    return events
+
+
+def started_from(events: list[Event]) -> str | None:
+    return next(event.config.checkpoint for event in events if isinstance(event, RunStarted))
+
+
+def test_runs_start_where_they_are_told_and_say_so(
+    model: RandomModel, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tcl_core.checkpoints.start.shipped_path", lambda kind: tmp_path / "nothing ships")
+    workspace, given = tmp_path / "w", tmp_path / "given.safetensors"
+    model.save(given)
+    own = workspace / "checkpoints" / f"{opened.platform.fingerprint}-random.safetensors"
+
+    cold = run(workspace, opened, None)
+    assert started_from(cold) == "none"
+    assert not [event for event in cold if isinstance(event, Notice) and "starts from" in event.sentence]
+    assert describe(own).origin is not None
+
+    warm = run(workspace, opened, None)
+    assert started_from(warm) == str(own)
+
+    asked = run(workspace, opened, str(given))
+    assert started_from(asked) == str(given)
+    assert [event for event in asked if isinstance(event, Notice) and str(given) in event.sentence]
+    kept = describe(own)
+    assert kept.origin is not None
+    assert kept.origin.parent == describe(given).digest
+    assert kept.origin.records == 6
+    # It has not seen the records of the runs before: it learns from them before the first round.
+    learns = next(
+        i for i, event in enumerate(asked) if isinstance(event, PhaseChanged) and event.stage.value == "learn"
+    )
+    measures = next(i for i, event in enumerate(asked) if isinstance(event, RecordMeasured))
+    assert learns < measures
+    with Workspace.open(workspace, read_only=True) as opened_workspace:
+        saved = [one.config.checkpoint for one in opened_workspace.runs()]
+    assert saved == ["none", str(own), str(given)]
+
+
+def test_a_bad_checkpoint_is_refused_before_anything_is_measured(opened: Opened, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"gone\.safetensors does not exist"):
+        run(tmp_path / "w", opened, str(tmp_path / "gone.safetensors"))
+    with Workspace.open(tmp_path / "w", read_only=True) as workspace:
+        assert workspace.runs() == ()
+        assert workspace.records() == ()
