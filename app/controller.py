@@ -222,7 +222,8 @@ class Controller(QObject):
             run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=opened.report)
         if not (event.resumed_records and same_platform):
             self._forget_results()
-        models.estimates.clear()
+        models.estimates.begin_run()
+        models.scores.records.begin_run()
         run.begin_run(event.resumed_records)
         models.tasks.set_states(event.states)
         if event.resumed_records:
@@ -237,10 +238,14 @@ class Controller(QObject):
             parts.append(event.detail)
         models.run.stage, models.run.phase = event.stage, ": ".join(parts)
         models.tasks.set_active(event.task_key)
+        if models.run.busy:
+            models.stage_times.begin_phase(event)
 
     def _progress(self, event: events.Progress) -> None:
         self._models.run.progress = event
         self._models.estimates.add(event)
+        self._models.scores.records.note_time(event.elapsed_s)
+        self._models.stage_times.take_progress(event)
 
     def _record_measured(self, event: events.RecordMeasured) -> None:
         record = event.record
@@ -251,6 +256,7 @@ class Controller(QObject):
 
     def _round_finished(self, event: events.RoundFinished) -> None:
         self._models.tasks.update_state(event.state)
+        self._models.rounds.add(event, *self._models.scores.records.close_round())
         if event.rank_correlation is not None:
             self._models.run.rank_correlation = event.rank_correlation
 
@@ -267,6 +273,7 @@ class Controller(QObject):
         run = self._models.run
         run.activity = Activity.READY
         run.outcome = wording.ending(event)
+        self._models.stage_times.finish(event)
         self._models.tasks.set_active("")
         self._log(EntryKind.NOTICE, run.outcome, at=event.at)
         if event.library is not None:
@@ -304,6 +311,7 @@ class Controller(QObject):
         run.activity = Activity.RUNNING
         run.begin_run(0)
         run.heard_at = time.monotonic()
+        self._models.stage_times.clear()
         self.announced.emit(None)
         self._engine.send(events.StartRun(config=config))
         run.announce()
@@ -325,6 +333,7 @@ class Controller(QObject):
 
     def _forget_results(self) -> None:
         self._models.scores.clear()
+        self._models.rounds.clear()
         self._models.estimates.clear()
         self._models.failures.clear_all()
         self._models.library.set_report(None)

@@ -44,7 +44,7 @@ class MainWindow(QMainWindow):
     """Signals: intents, with what they need.
 
     open_requested (path or None for the sample), sample_requested and start_requested (`RunRequest`), hold_requested,
-    stop_requested, export_requested (folder), closing (the window is about to go).
+    stop_requested, export_requested (folder), record_selected (`RecordSummary`), closing (the window is about to go).
     """
 
     open_requested = Signal(object)
@@ -53,6 +53,7 @@ class MainWindow(QMainWindow):
     hold_requested = Signal()
     stop_requested = Signal()
     export_requested = Signal(str)
+    record_selected = Signal(object)
     closing = Signal()
 
     def __init__(self, models: StudioModels, settings: Settings, theme: Theme) -> None:
@@ -90,7 +91,7 @@ class MainWindow(QMainWindow):
         self.start_page = StartPage()
         self.task_panel = TaskPanel(models.tasks, models.run)
         self.run_panel = RunPanel(models.run)
-        self.plots_panel = PlotsPanel(models.scores, models.estimates, models.tasks)
+        self.plots_panel = PlotsPanel(models)
         self.failures_panel = FailuresPanel(models.failures)
         self.library_panel = LibraryPanel(models.library, models.run)
         self.log_panel = LogPanel(models.log)
@@ -167,6 +168,8 @@ class MainWindow(QMainWindow):
         self.start_page.sample_requested.connect(self._request_sample)
         self.task_panel.task_selected.connect(self.plots_panel.select_task)
         self.plots_panel.task_selected.connect(self.task_panel.select_task)
+        self.plots_panel.record_selected.connect(self.record_selected)
+        self.plots_panel.saving_ended.connect(self.banner.announce)
         self.library_panel.export_requested.connect(self.choose_export_folder)
         self.library_panel.show_folder_requested.connect(_show_folder)
         self._theme.changed.connect(self.apply_tokens)

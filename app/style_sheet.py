@@ -86,6 +86,11 @@ QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url(icons:chevron-up.svg);
 QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url(icons:chevron-down.svg); width: 9px; height: 9px; }
 QToolButton#browse { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 5px; }
 QToolButton#browse:hover { border-color: $accent; }
+QToolButton#plotmenu { background: $surface; border: 1px solid $border; border-radius: 5px; padding: 6px; }
+QToolButton#plotmenu:hover, QToolButton#plotmenu:focus { border-color: $accent; }
+QToolButton#plotmenu::menu-indicator { image: none; width: 0; }
+QLabel#hovercard { background: $raised; color: $text; border: 1px solid $border; border-radius: 5px; padding: 5px 8px; }
+QFrame#card QTabBar::tab { padding: 6px 10px; }
 QProgressBar { background: $border; border: none; border-radius: 4px; min-height: 8px; max-height: 8px; }
 QProgressBar::chunk { background: $accent; border-radius: 4px; }
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 4px; }

@@ -9,47 +9,56 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from app.models.growing_array import GrowingArray
+from app.models.measured_records import MeasuredRecords
 from tcl_core.domain import LibraryReport, Record
 from tcl_core.events import Progress
 
 Floats = NDArray[np.float64]
 
+TUNED = "tuned"
+"""Name of the line that is a run's outcome; the others hold for every run of the network on its platform."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScorePoints:
-    """Points of the scatter, oldest first.
+    """Points of the scatter, oldest first. Views: read them before the next record is added.
 
     Attributes:
         x: predicted score of one task; for all tasks, the rank of the score inside its task, 0 worst and 1 best
             (scores are comparable only inside one task).
         y: measured relative speed: the task's best latency / latency, in (0, 1]; 0 for a failure.
         cut_off: timed by the quick first run only.
+        serials: which of `ScoreSeries.records` each point is.
         unscored: records without a predicted score (the model was not trained yet, or a person chose them).
     """
 
     x: Floats
     y: Floats
     cut_off: NDArray[np.bool_]
+    serials: NDArray[np.intp]
     unscored: int
 
 
 class _TaskScores:
-    """One task's records: (serial number, score, latency or inf, cut off)."""
+    """One task's scored records: (place among all scored records, score, latency or inf)."""
 
     def __init__(self) -> None:
-        self.rows = GrowingArray(4)
+        self.rows = GrowingArray(3)
         self.unscored = 0
-        self._ranks: tuple[int, Floats] = (0, np.empty(0))
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        return self.rows.values[:, 0].astype(np.intp)
+
+    @property
+    def scores(self) -> Floats:
+        return self.rows.values[:, 1]
 
     def ranks(self) -> Floats:
         """Rank of each score inside the task, scaled to [0, 1]; ties share their mean rank."""
-        count = len(self.rows)
-        if self._ranks[0] != count:
-            scores = self.rows.values[:, 1]
-            _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-            mean_rank = np.cumsum(counts) - (counts + 1) / 2
-            self._ranks = (count, mean_rank[inverse] / max(1, count - 1))
-        return self._ranks[1]
+        _, inverse, counts = np.unique(self.scores, return_inverse=True, return_counts=True)
+        mean_rank = np.cumsum(counts) - (counts + 1) / 2
+        return np.asarray(mean_rank[inverse] / max(1, len(self.rows) - 1))
 
     def speeds(self) -> Floats:
         latencies = self.rows.values[:, 2]
@@ -58,33 +67,42 @@ class _TaskScores:
 
 
 class ScoreSeries(QObject):
-    """Predicted against measured, by task. Signals: changed, once a batch."""
+    """Predicted against measured, by task. Signals: changed, once a batch.
+
+    Of 100,000 records only those of the tasks that got a record since the last look are ranked anew.
+    """
 
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.records = MeasuredRecords()
         self._tasks: dict[str, _TaskScores] = {}
-        self._serial = 0
+        self._placed = GrowingArray(4)  # x among all tasks, y, cut off, serial
+        self._stale: set[str] = set()
         self._dirty = False
 
     def clear(self) -> None:
         """Forget everything."""
-        self._tasks.clear()
-        self._serial = 0
+        self._forget()
         self.changed.emit()
 
     def add(self, record: Record) -> None:
         """Append a record; `flush` announces it."""
-        scores = self._tasks.setdefault(record.candidate.task_key, _TaskScores())
+        serial = self.records.append(record)
+        key = record.candidate.task_key
+        scores = self._tasks.setdefault(key, _TaskScores())
         self._dirty = True
         if record.rationale.score is None:
             scores.unscored += 1
             return
         latency_s = record.latency_s
-        self._serial += 1
-        measured = np.inf if latency_s is None else latency_s
-        scores.rows.append(self._serial, record.rationale.score, measured, record.cut_off)
+        scores.rows.append(len(self._placed), record.rationale.score, np.inf if latency_s is None else latency_s)
+        self._placed.append(0.0, 0.0, record.cut_off, serial)
+        self._stale.add(key)
 
     def flush(self) -> None:
         """Announce what was added since the last call."""
@@ -94,20 +112,26 @@ class ScoreSeries(QObject):
 
     def points(self, task_key: str = "") -> ScorePoints:
         """Points of one task, or of all tasks for ""."""
-        if task_key:
-            scores = self._tasks.get(task_key, _TaskScores())
-            rows = scores.rows.values
-            return ScorePoints(x=rows[:, 1], y=scores.speeds(), cut_off=rows[:, 3] > 0, unscored=scores.unscored)
-        if not self._tasks:
-            return self.points("no task")
-        tasks = list(self._tasks.values())
-        order = np.argsort(np.concatenate([task.rows.values[:, 0] for task in tasks]))
-        return ScorePoints(
-            x=np.concatenate([task.ranks() for task in tasks])[order],
-            y=np.concatenate([task.speeds() for task in tasks])[order],
-            cut_off=np.concatenate([task.rows.values[:, 3] for task in tasks])[order] > 0,
-            unscored=sum(task.unscored for task in tasks),
-        )
+        placed = self._place()
+        if not task_key:
+            unscored = sum(task.unscored for task in self._tasks.values())
+            return _score_points(placed[:, 0], placed, unscored)
+        scores = self._tasks.get(task_key, _TaskScores())
+        return _score_points(scores.scores, placed[scores.places], scores.unscored)
+
+    def _place(self) -> Floats:
+        placed = self._placed.values
+        for key in self._stale:
+            task = self._tasks[key]
+            placed[task.places, 0], placed[task.places, 1] = task.ranks(), task.speeds()
+        self._stale.clear()
+        return placed
+
+
+def _score_points(x: Floats, placed: Floats, unscored: int) -> ScorePoints:
+    return ScorePoints(
+        x=x, y=placed[:, 1], cut_off=placed[:, 2] > 0, serials=placed[:, 3].astype(np.intp), unscored=unscored
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,20 +154,33 @@ class EstimateSeries(QObject):
         self._dirty = False
 
     def clear(self) -> None:
-        """Forget everything: another network or a new run."""
-        self._rows = GrowingArray(3)
+        """Forget everything: another network or another platform."""
         self._references = ()
+        self.begin_run()
+
+    def begin_run(self) -> None:
+        """Forget the run before; what the untuned network and onnxruntime take stays known."""
+        self._rows = GrowingArray(3)
+        self._references = tuple(line for line in self._references if line.name != TUNED)
         self.changed.emit()
 
     def add(self, progress: Progress) -> None:
-        """Append the estimate, where there is one yet; `flush` announces it."""
-        if progress.estimate_s is not None:
-            self._rows.append(progress.elapsed_s, progress.trials, progress.estimate_s * 1000)
-            self._dirty = True
+        """Take the estimate, where there is one yet; `flush` announces it.
+
+        While it stays the same only the end of the line moves: an hour's run is some hundred rows, not 100,000.
+        """
+        if progress.estimate_s is None:
+            return
+        row = (progress.elapsed_s, progress.trials, progress.estimate_s * 1000)
+        if len(self._rows) > 1 and np.all(self._rows.values[-2:, 2] == row[2]):
+            self._rows.values[-1] = row
+        else:
+            self._rows.append(*row)
+        self._dirty = True
 
     def set_library(self, report: LibraryReport) -> None:
         """Show the measured medians as lines."""
-        timings = (("untuned TVM", report.untuned), ("onnxruntime", report.onnxruntime), ("tuned", report.tuned))
+        timings = (("untuned TVM", report.untuned), ("onnxruntime", report.onnxruntime), (TUNED, report.tuned))
         self._references = tuple(ReferenceLine(name=name, latency_ms=t.median_ms) for name, t in timings if t)
         self._dirty = True
 

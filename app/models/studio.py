@@ -8,7 +8,9 @@ from app.models.failure_tree import FailureTreeModel
 from app.models.library_table import LibraryTableModel
 from app.models.log_table import LogTableModel
 from app.models.plot_series import EstimateSeries, ScoreSeries
+from app.models.round_series import RoundSeries
 from app.models.run_state import RunState
+from app.models.stage_times import StageTimes
 from app.models.task_table import TaskTableModel
 
 
@@ -22,6 +24,8 @@ class StudioModels(QObject):
         self.failures = FailureTreeModel(self)
         self.scores = ScoreSeries(self)
         self.estimates = EstimateSeries(self)
+        self.rounds = RoundSeries(self)
+        self.stage_times = StageTimes(self)
         self.library = LibraryTableModel(self)
         self.log = LogTableModel(self)
 
@@ -30,4 +34,6 @@ class StudioModels(QObject):
         self.tasks.flush()
         self.scores.flush()
         self.estimates.flush()
+        self.rounds.flush()
+        self.stage_times.flush()
         self.run.announce()

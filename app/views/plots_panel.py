@@ -1,134 +1,253 @@
-"""Two plots side by side: predicted against measured, live; and the network's estimate over the run."""
+"""Live plots in two cards: how well the cost model predicts, and how the network gets faster and what that takes."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+import math
+from enum import IntEnum
 
-from app.models.plot_series import EstimateSeries, ScoreSeries
-from app.models.task_table import TaskTableModel
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QLabel, QSplitter, QVBoxLayout, QWidget
+
+from app.models import best_line, plot_tables, plot_wording
+from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.views.plot_saving import PlotSaving
 from app.widgets.estimate_plot import EstimatePlot
 from app.widgets.parts import label
+from app.widgets.plot_card import PlotCard, Saving
+from app.widgets.round_plot import RoundPlot
 from app.widgets.score_plot import ScorePlot
+from app.widgets.stage_plot import StagePlot
 
 _LEGEND = "● measured   ▽ cut off   ✕ failed   ★ best"
 _HINT = (
     "Each point is a record. For all tasks the score is shown as its rank inside its task, because scores are "
     "comparable only inside one task. Relative speed: the task's best latency / latency."
 )
+_ROUND_HINT = (
+    "How well the scores ordered what a round then measured: Spearman's rank correlation of score and speed, and the "
+    "share of pairs ordered rightly. Lines: mean of the last nine rounds. Dashed: what guessing gives."
+)
+
+
+class Left(IntEnum):
+    """Pages of the left card."""
+
+    SCORES = 0
+    ROUNDS = 1
+
+
+class Right(IntEnum):
+    """Pages of the right card."""
+
+    BEST = 0
+    STAGES = 1
 
 
 class PlotsPanel(QWidget):
-    """Signals: task_selected, with the key of the task chosen for the scatter or "" for all."""
+    """Signals.
+
+    task_selected: key of the task chosen for the plots, or "" for all.
+    record_selected: the `RecordSummary` of a point that was clicked.
+    saving_ended: an `Announcement` of how saving a plot went.
+    """
 
     task_selected = Signal(str)
+    record_selected = Signal(object)
+    saving_ended = Signal(object)
 
-    def __init__(
-        self, scores: ScoreSeries, estimates: EstimateSeries, tasks: TaskTableModel, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, models: StudioModels, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._scores, self._estimates, self._tasks = scores, estimates, tasks
-        self.score_plot, self.estimate_plot = ScorePlot(), EstimatePlot()
-        self._choice = QComboBox()
-        self._choice.setAccessibleName("Task shown in the scatter plot")
-        self._choice.setToolTip("Show all tasks, or one")
-        self._choice.setMinimumContentsLength(12)
-        self._choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self._choice.currentIndexChanged.connect(self._choose)
-        self._horizontal = QComboBox()
-        self._horizontal.addItems(["over time", "over trials"])
-        self._horizontal.setAccessibleName("What the estimate is plotted over")
-        self._horizontal.currentIndexChanged.connect(self._turn)
-        self._shown = label("", "muted")
-        self._note = label("", "muted")
-        legend = label(_LEGEND, "muted")
-        legend.setToolTip(_HINT)
+        self._scores, self._estimates, self._tasks = models.scores, models.estimates, models.tasks
+        self._rounds, self._times = models.rounds, models.stage_times
+        self._serials = np.empty(0, dtype=np.intp)
+        self._best = best_line.EMPTY
+        self._selected = -1
+        self.score_plot, self.estimate_plot = ScorePlot(self._describe_record), EstimatePlot(self._describe_best)
+        self.round_plot, self.stage_plot = RoundPlot(self._describe_round), StagePlot()
+        self._saving = PlotSaving(self)
+        self._make_choices()
+        self._make_cards()
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.setChildrenCollapsible(False)
-        splitter.addWidget(_card("Predicted against measured", self._choice, self.score_plot, legend, self._shown))
-        splitter.addWidget(_card("Network estimate", self._horizontal, self.estimate_plot, self._note))
-        splitter.setStretchFactor(0, 1)
-        splitter.setStretchFactor(1, 1)
+        for card in (self.left, self.right):
+            splitter.addWidget(card)
         splitter.setSizes([5000, 5000])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(splitter)
-        scores.changed.connect(self.refresh_scores)
-        estimates.changed.connect(self.refresh_estimate)
-        tasks.modelReset.connect(self._list_tasks)
+        self._connect()
         self._list_tasks()
-        self.refresh_estimate()
+        self.refresh_stages()
+
+    def _make_choices(self) -> None:
+        self._choice = QComboBox()
+        self._choice.setAccessibleName("Task shown in the plots")
+        self._choice.setToolTip("Show all tasks, or one")
+        self._choice.setMinimumContentsLength(12)
+        self._choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._horizontal = QComboBox()
+        self._horizontal.addItems(["over time", "over trials"])
+        self._horizontal.setAccessibleName("What the best latency is plotted over")
+
+    def _make_cards(self) -> None:
+        self._shown, self._best_note, self._stage_note = (_note() for _ in range(3))
+        legend, round_legend = label(_LEGEND, "muted"), label("● rank correlation   ■ pairwise accuracy", "muted")
+        legend.setToolTip(_HINT)
+        round_legend.setToolTip(_ROUND_HINT)
+        self.left = PlotCard("Plots of the cost model", self._choice)
+        self.left.add_page("Prediction", f"Predicted against measured. {_HINT}", self.score_plot, legend, self._shown)
+        self.left.add_page("By round", _ROUND_HINT, self.round_plot, round_legend)
+        self.right = PlotCard("Plots of the run", self._horizontal)
+        self.right.add_page(
+            "Best so far", "The network's estimate, or the best of one task", self.estimate_plot, self._best_note
+        )
+        self.right.add_page("Time by stage", "Where the time of the run goes", self.stage_plot, self._stage_note)
+
+    def _connect(self) -> None:
+        self._choice.currentIndexChanged.connect(self._choose)
+        self._horizontal.currentIndexChanged.connect(self._turn)
+        self.right.turned.connect(lambda page: self._horizontal.setVisible(page == Right.BEST))
+        self.left.save_requested.connect(self._save_left)
+        self.right.save_requested.connect(self._save_right)
+        self._saving.ended.connect(self.saving_ended)
+        self.score_plot.picker.picked.connect(self._pick)
+        self._scores.changed.connect(self.refresh_scores)
+        self._scores.changed.connect(self._refresh_task_best)
+        self._estimates.changed.connect(self.refresh_best)
+        self._rounds.changed.connect(self.refresh_rounds)
+        self._times.changed.connect(self.refresh_stages)
+        self._tasks.modelReset.connect(self._list_tasks)
 
     @property
     def chosen_task(self) -> str:
-        """Key of the task in the scatter, "" for all."""
+        """Key of the task in the plots, "" for all."""
         return str(self._choice.currentData() or "")
 
     def select_task(self, task_key: str) -> None:
-        """Show one task in the scatter, "" for all."""
+        """Show one task in the plots, "" for all."""
         self._choice.setCurrentIndex(max(0, self._choice.findData(task_key)))
 
     def refresh_scores(self) -> None:
         """Draw the scatter anew."""
         points = self._scores.points(self.chosen_task)
+        if self._selected >= len(self._scores.records):
+            self._selected = -1  # its run is forgotten
+            self.score_plot.picker.forget()
+        self._serials = points.serials
         drawn = self.score_plot.show_points(points.x, points.y, points.cut_off)
-        self._shown.setText(f"{drawn:,} of {len(points.x):,} shown")
-        self._shown.setToolTip(f"{points.unscored:,} further records have no predicted score")
-
-    def refresh_estimate(self) -> None:
-        """Draw the estimate anew."""
-        series = self._estimates
-        over_trials = self._horizontal.currentIndex() == 1
-        lines = tuple((reference.name, reference.latency_ms) for reference in series.references)
-        self.estimate_plot.show_estimate(series.trials if over_trials else series.elapsed_s, series.estimate_ms, lines)
-        self._note.setText(
-            "sum of weight x best latency over all tasks"
-            if len(series.estimate_ms)
-            else "appears once every task has a record"
+        total = len(points.x)
+        self.score_plot.plot.show_hint("" if total else plot_wording.empty_scatter(points.unscored))
+        self._shown.setText(f"{drawn:,} of {total:,} shown")
+        self._shown.setToolTip(
+            f"{points.unscored:,} further records have no predicted score."
+            + (" The newest are drawn as points, all of them as a shade." if drawn < total else "")
         )
+
+    def refresh_best(self) -> None:
+        """Draw the line of the best latency so far."""
+        chosen = self.chosen_task
+        line = best_line.of_task(self._scores.records, chosen) if chosen else best_line.of_network(self._estimates)
+        self._best = line
+        x = line.trials if self._horizontal.currentIndex() == 1 else line.elapsed_s
+        references = tuple((reference.name, reference.latency_ms) for reference in line.references)
+        self.estimate_plot.show_estimate(x, line.best_ms, references)
+        self.estimate_plot.plot.show_hint("" if len(x) or references else plot_wording.empty_best(chosen))
+        self._best_note.setText(plot_wording.best_note(self._tasks.states, chosen, shown=len(x) > 0))
+
+    def refresh_rounds(self) -> None:
+        """Draw the agreement by round."""
+        points = self._rounds.points(self.chosen_task)
+        self.round_plot.show_rounds(
+            np.array([point.number for point in points], dtype=float),
+            np.array([point.rank_correlation for point in points], dtype=float),
+            np.array([point.pairwise_accuracy for point in points], dtype=float),
+        )
+        known = any(not math.isnan(point.pairwise_accuracy) for point in points)
+        self.round_plot.plot.show_hint("" if known else "Appears with the first round that was scored and measured.")
+
+    def refresh_stages(self) -> None:
+        """Draw the time by stage."""
+        seconds = self._times.seconds
+        self.stage_plot.show_seconds([(stage.value, value) for stage, value in seconds])
+        self.stage_plot.plot.show_hint("" if seconds else "Start a run: its time by stage appears here.")
+        exact = "as the run measured it" if self._times.exact else "so far, by what the run was doing"
+        self._stage_note.setText(exact if seconds else "")
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
-        self.score_plot.apply_tokens(tokens)
-        self.estimate_plot.apply_tokens(tokens)
+        for plot in (self.score_plot, self.estimate_plot, self.round_plot, self.stage_plot, self.left, self.right):
+            plot.apply_tokens(tokens)
+
+    def _refresh_task_best(self) -> None:
+        if self.chosen_task:
+            self.refresh_best()
 
     def _list_tasks(self) -> None:
+        chosen = self.chosen_task
         self._choice.blockSignals(True)
         self._choice.clear()
         self._choice.addItem("All tasks", "")
         for state in self._tasks.states:
             self._choice.addItem(state.task.name, state.task.key)
+        self._choice.setCurrentIndex(max(0, self._choice.findData(chosen)))
         self._choice.blockSignals(False)
         self._choose()
 
     def _choose(self) -> None:
         chosen = self.chosen_task
         self.score_plot.set_label("predicted score" if chosen else "rank of the predicted score inside its task")
-        self.refresh_scores()
+        self.score_plot.picker.forget()
+        for refresh in (self.refresh_scores, self.refresh_best, self.refresh_rounds):
+            refresh()
+        self._mark_selected()
         self.task_selected.emit(chosen)
 
     def _turn(self) -> None:
         self.estimate_plot.set_horizontal(trials=self._horizontal.currentIndex() == 1)
-        self.refresh_estimate()
+        self.refresh_best()
+
+    def _pick(self, number: int) -> None:
+        self._selected = int(self._serials[number])
+        self.score_plot.picker.pin(number)
+        self.record_selected.emit(self._scores.records.summary(self._selected))
+
+    def _mark_selected(self) -> None:
+        """Find the selected record among the points on screen."""
+        place = int(np.searchsorted(self._serials, self._selected))
+        here = place < len(self._serials) and self._serials[place] == self._selected
+        self.score_plot.picker.pin(place if here else -1)
+
+    def _describe_record(self, number: int) -> str:
+        record = self._scores.records.summary(int(self._serials[number]))
+        return plot_wording.record_card(record, self._tasks.name_of(record.candidate.task_key))
+
+    def _describe_round(self, number: int) -> str:
+        point = self._rounds.points(self.chosen_task)[number]
+        return plot_wording.round_card(point, self._tasks.name_of(point.task_key))
+
+    def _describe_best(self, number: int) -> str:
+        line = self._best
+        return plot_wording.best_card(line.trials[number], line.elapsed_s[number], float(line.best_ms[number]) / 1000)
+
+    def _save_left(self, page: int, saving: Saving) -> None:
+        name_of, chosen = self._tasks.name_of, self.chosen_task
+        if page == Left.SCORES:
+            table = plot_tables.of_records(self._scores.records, name_of, chosen)
+            self._saving.save(saving, self.score_plot.plot, table)
+        else:
+            self._saving.save(saving, self.round_plot.plot, plot_tables.of_rounds(self._rounds, name_of, chosen))
+
+    def _save_right(self, page: int, saving: Saving) -> None:
+        if page == Right.BEST:
+            name = self._tasks.name_of(self.chosen_task) if self.chosen_task else "network"
+            self._saving.save(saving, self.estimate_plot.plot, plot_tables.of_best(self._best, name))
+        else:
+            self._saving.save(saving, self.stage_plot.plot, plot_tables.of_stages(self._times))
 
 
-def _card(title: str, choice: QComboBox, plot: QWidget, *footer: QWidget) -> QFrame:
-    card = QFrame()
-    card.setObjectName("card")
-    top = QHBoxLayout()
-    top.addWidget(label(title, "section"))
-    top.addStretch()
-    top.addWidget(choice)
-    bottom = QHBoxLayout()
-    for number, part in enumerate(footer):
-        if number:
-            bottom.addStretch()
-        bottom.addWidget(part)
-    layout = QVBoxLayout(card)
-    layout.setContentsMargins(12, 8, 12, 8)
-    layout.setSpacing(6)
-    layout.addLayout(top)
-    layout.addWidget(plot, 1)
-    layout.addLayout(bottom)
-    return card
+def _note() -> QLabel:
+    made = label("", "muted")
+    made.setMinimumWidth(40)
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.models import quantities
 from app.tokens import Tokens
 from app.widgets.axes import ClockAxis, LogAxis
-from app.widgets.plot_frame import colour_plot, make_plot, show_values
+from app.widgets.plot_frame import StudioPlot, colour_plot, keep_units, make_plot, show_values
+from app.widgets.point_picker import PointPicker
 
 Floats = NDArray[np.float64]
 
@@ -26,16 +28,20 @@ _DASHES = {
 
 
 class EstimatePlot(QWidget):
-    """A falling step line on a logarithmic axis of milliseconds; reference lines differ by dash and by name."""
+    """A falling step line on a logarithmic axis of milliseconds; reference lines differ by dash and by name.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    Args:
+        describe: what is said of a point of the line under the mouse.
+    """
+
+    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._tokens: Tokens | None = None
         self._clock = ClockAxis(orientation="bottom")
         self._plot = make_plot(
             {"left": LogAxis(orientation="left"), "bottom": self._clock},
-            "Estimated latency of the network",
-            "Line plot; the sum over tasks of weight times best latency, over the run.",
+            "Best latency so far",
+            "Line plot; the sum over tasks of weight times best latency, or the best of one task, over the run.",
         )
         self._plot.setLabel("left", "latency (ms)")
         self._curve = pg.PlotDataItem(stepMode="right", antialias=True)
@@ -43,15 +49,22 @@ class EstimatePlot(QWidget):
         self._plot.getViewBox().setDefaultPadding(0.1)
         self._lines: list[Any] = []
         self._references: tuple[tuple[str, float], ...] = ()
+        self.picker = PointPicker(self._plot, describe, along_x=True)
         self.set_horizontal(trials=False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)
 
+    @property
+    def plot(self) -> StudioPlot:
+        """The plot itself, to export it."""
+        return self._plot
+
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self._tokens = tokens
         colour_plot(self._plot, tokens)
+        self.picker.apply_tokens(tokens)
         self._curve.setPen(pg.mkPen(tokens.tuned, width=2.2))
         self._draw_references()
 
@@ -63,13 +76,17 @@ class EstimatePlot(QWidget):
         else:
             self._plot.setAxisItems({"bottom": ClockAxis(orientation="bottom")})
             self._plot.setLabel("bottom", "time of the run (min:s)")
+        keep_units(self._plot.getAxis("bottom"))
         if self._tokens:
             colour_plot(self._plot, self._tokens)
 
     def show_estimate(self, x: Floats, estimate_ms: Floats, references: tuple[tuple[str, float], ...]) -> None:
         """Show the curve `(N,)` and lines of (name, milliseconds)."""
-        show_values(self._plot, ["left", "bottom"], shown=len(x) > 0)
-        self._curve.setData(x, np.log10(estimate_ms))
+        show_values(self._plot, ["left"], shown=len(x) > 0 or bool(references))
+        show_values(self._plot, ["bottom"], shown=len(x) > 0)
+        height = np.log10(estimate_ms)
+        self._curve.setData(x, height)
+        self.picker.set_points(np.array(x), height)
         if references != self._references:
             self._references = references
             self._draw_references()

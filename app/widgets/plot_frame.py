@@ -1,4 +1,4 @@
-"""What all plots share: a widget in the theme's colours, with axes that name their units."""
+"""What all plots share: a widget in the theme's colours, with axes that name their units and a word when empty."""
 
 from __future__ import annotations
 
@@ -6,27 +6,98 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyqtgraph as pg
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame
 
 from app.tokens import Tokens
+from app.widgets.parts import label
+
+_GRID = 0.18
 
 
-def make_plot(axes: Mapping[str, Any], name: str, description: str) -> Any:
-    """A `pyqtgraph.PlotWidget` without menu and buttons, with an accessible name and description."""
-    plot = pg.PlotWidget(axisItems=dict(axes))
-    plot.setFrameShape(QFrame.Shape.NoFrame)
-    plot.setMenuEnabled(False)
-    plot.hideButtons()
+class StudioPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph is untyped
+    """A plot without pyqtgraph's own menu and buttons.
+
+    Signals:
+        key_pressed: one of `keys` (Qt.Key).
+        mouse_left: the pointer is elsewhere.
+        focused, unfocused: by the keyboard, and away.
+    """
+
+    key_pressed = Signal(int)
+    mouse_left = Signal()
+    focused = Signal()
+    unfocused = Signal()
+
+    def __init__(self, axes: Mapping[str, Any]) -> None:
+        super().__init__(axisItems=dict(axes))
+        self.keys: frozenset[int] = frozenset()
+        self._hint = label("", "muted", wrap=True)
+        self._hint.setParent(self)
+        self._hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._hint.hide()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+
+    @property
+    def hint(self) -> str:
+        """What an empty plot says; "" while it shows something."""
+        return self._hint.text()
+
+    def show_hint(self, text: str) -> None:
+        """Say over an empty plot what will be there; "" says nothing."""
+        if text != self._hint.text():
+            self._hint.setText(text)
+            self._hint.setVisible(bool(text))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
+        super().resizeEvent(event)
+        if hasattr(self, "_hint"):  # pyqtgraph resizes itself while it is being made
+            self._hint.setGeometry(self.rect().adjusted(70, 10, -20, -50))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802  Qt's name
+        if event.key() in self.keys:
+            event.accept()
+            self.key_pressed.emit(event.key())
+        else:
+            super().keyPressEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802  Qt's name
+        super().leaveEvent(event)
+        self.mouse_left.emit()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802  Qt's name
+        super().focusInEvent(event)
+        if event.reason() in {Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason}:
+            self.focused.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802  Qt's name
+        super().focusOutEvent(event)
+        self.unfocused.emit()
+
+
+def make_plot(axes: Mapping[str, Any], name: str, description: str) -> StudioPlot:
+    """A plot with an accessible name and description."""
+    plot = StudioPlot(axes)
     plot.setAccessibleName(name)
     plot.setAccessibleDescription(description)
+    for side in ("left", "bottom"):
+        keep_units(plot.getAxis(side))
     return plot
+
+
+def keep_units(axis: Any) -> None:
+    """Write values as they are: pyqtgraph would scale 0.8 to 800 without a word where no unit is named."""
+    axis.enableAutoSIPrefix(False)
 
 
 def show_values(plot: Any, sides: Sequence[str], *, shown: bool) -> None:
     """Write numbers on the axes, or none while there is nothing to read off them."""
     for side in sides:
         plot.getAxis(side).setStyle(showValues=shown)
-        plot.getAxis(side).enableAutoSIPrefix(False)
 
 
 def colour_plot(plot: Any, tokens: Tokens) -> None:
@@ -37,4 +108,6 @@ def colour_plot(plot: Any, tokens: Tokens) -> None:
         axis.setPen(pg.mkPen(tokens.border))
         axis.setTextPen(pg.mkPen(tokens.muted))
         axis.setTickPen(pg.mkPen(pg.mkColor(tokens.grid), width=1))
-    plot.showGrid(x=True, y=True, alpha=0.18)
+    plot.showGrid(x=True, y=True, alpha=_GRID)
+    for side in ("left", "bottom"):
+        plot.getAxis(side).setGrid(round(255 * _GRID))  # an axis that was exchanged knows of no grid yet

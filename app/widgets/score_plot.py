@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
@@ -9,7 +11,8 @@ from PySide6.QtCore import QRectF
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.tokens import Tokens
-from app.widgets.plot_frame import colour_plot, make_plot, show_values
+from app.widgets.plot_frame import StudioPlot, colour_plot, make_plot, show_values
+from app.widgets.point_picker import PointPicker
 
 POINTS_SHOWN = 5000
 """ScatterPlotItem takes 12-20 ms to redraw 10k points and 154-230 ms for 100k; an image stays below 25 ms."""
@@ -19,9 +22,13 @@ Floats = NDArray[np.float64]
 
 
 class ScorePlot(QWidget):
-    """Points in four series: measured, cut off, failed, best."""
+    """Points in four series: measured, cut off, failed, best. `picker` numbers them as they were given.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    Args:
+        describe: what is said of a point under the mouse.
+    """
+
+    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._plot = make_plot(
             {},
@@ -40,13 +47,20 @@ class ScorePlot(QWidget):
         self._best = pg.ScatterPlotItem(symbol="star", size=15)
         for item in (self._density, self._cut_off, self._failed, self._measured, self._best):
             self._plot.addItem(item)
+        self.picker = PointPicker(self._plot, describe)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)
 
+    @property
+    def plot(self) -> StudioPlot:
+        """The plot itself, to export it."""
+        return self._plot
+
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         colour_plot(self._plot, tokens)
+        self.picker.apply_tokens(tokens)
         fill = pg.mkColor(tokens.measured)
         self._density.setLookupTable(_fading(fill.getRgb()[:3], 0.75))
         fill.setAlpha(170)
@@ -66,7 +80,8 @@ class ScorePlot(QWidget):
     def show_points(self, x: Floats, y: Floats, cut_off: NDArray[np.bool_]) -> int:
         """Show points `(N,)`, oldest first; y 0 is a failure. Returns how many are drawn one by one."""
         show_values(self._plot, ["bottom"], shown=len(x) > 0)
-        newest = slice(max(0, len(x) - POINTS_SHOWN), None)
+        first = max(0, len(x) - POINTS_SHOWN)
+        newest = slice(first, None)
         if len(x) > POINTS_SHOWN:
             self._show_density(x, y)
         else:
@@ -77,13 +92,17 @@ class ScorePlot(QWidget):
         series = ((self._measured, plain), (self._cut_off, cut_off & ~failed), (self._failed, failed))
         for item, mask in (*series, (self._best, best & ~failed)):
             item.setData(x[mask], y[mask])
+        self.picker.set_points(x.copy(), y.copy(), first)
         return len(x)
 
     def _show_density(self, x: Floats, y: Floats) -> None:
-        counts, x_edges, y_edges = np.histogram2d(x, y, bins=_BINS)
+        left, width = float(x.min()), max(float(np.ptp(x)), 1e-9)
+        # Ten times as fast as histogram2d, whose bins may be of any width.
+        column = np.minimum((x - left) * (_BINS / width), _BINS - 1).astype(np.intp)
+        row = np.minimum(y * _BINS, _BINS - 1).astype(np.intp)
+        counts = np.bincount(column * _BINS + row, minlength=_BINS * _BINS).reshape(_BINS, _BINS)
         self._density.setImage(np.log1p(counts), autoLevels=True)
-        width, height = x_edges[-1] - x_edges[0], y_edges[-1] - y_edges[0]
-        self._density.setRect(QRectF(x_edges[0], y_edges[0], width, height))
+        self._density.setRect(QRectF(left, 0.0, width, 1.0))
 
 
 def _fading(rgb: tuple[int, int, int], strongest: float) -> NDArray[np.uint8]:

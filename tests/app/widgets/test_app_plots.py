@@ -19,7 +19,7 @@ def drawn(plot: ScorePlot) -> int:
 
 
 def test_few_points_are_all_drawn_by_kind(qtbot: QtBot) -> None:
-    plot = ScorePlot()
+    plot = ScorePlot(str)
     qtbot.addWidget(plot)
     plot.apply_tokens(LIGHT)
     y = np.array([0.0, 0.3, 0.6, 1.0])
@@ -30,7 +30,7 @@ def test_few_points_are_all_drawn_by_kind(qtbot: QtBot) -> None:
 
 
 def test_beyond_the_limit_the_newest_are_drawn_over_a_density_image(qtbot: QtBot) -> None:
-    plot = ScorePlot()
+    plot = ScorePlot(str)
     qtbot.addWidget(plot)
     plot.apply_tokens(DARK)
     random = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def test_beyond_the_limit_the_newest_are_drawn_over_a_density_image(qtbot: QtBot
 
 
 def test_estimate_is_drawn_on_a_logarithmic_axis_with_named_lines(qtbot: QtBot) -> None:
-    plot = EstimatePlot()
+    plot = EstimatePlot(str)
     qtbot.addWidget(plot)
     plot.apply_tokens(LIGHT)
     references = (("untuned TVM", 412.0), ("onnxruntime", 10.0))
@@ -58,7 +58,7 @@ def test_estimate_is_drawn_on_a_logarithmic_axis_with_named_lines(qtbot: QtBot) 
 
 
 def test_an_empty_estimate_can_be_drawn(qtbot: QtBot) -> None:
-    plot = EstimatePlot()
+    plot = EstimatePlot(str)
     qtbot.addWidget(plot)
     plot.apply_tokens(LIGHT)
     plot.show_estimate(np.empty(0), np.empty(0), ())

@@ -1,0 +1,174 @@
+"""What the plots keep of every record of a network: numbers in one array, candidates with shared decisions.
+
+A record as the engine sends it holds its whole trace, some kilobytes; a plot needs about 300 bytes of it. The whole
+record is in the workspace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.models.growing_array import GrowingArray
+from tcl_core.domain import Candidate, Decision, Rationale, Record, Source
+
+Floats = NDArray[np.float64]
+
+_TASK, _SCORE, _LATENCY_S, _CUT_OFF, _ROUND, _R, _D, _U, _ELAPSED_S = range(9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordSummary:
+    """One record, as far as a plot knows it.
+
+    Attributes:
+        serial: its place in the order of measurement, from 0.
+        elapsed_s: time of its run at which it was measured.
+        latency_s: None on failure.
+        best_s: best latency of its task so far, None before the first success.
+        cause: of its failure; "" for a success.
+    """
+
+    serial: int
+    candidate: Candidate
+    structural_hash: str
+    source: Source
+    round: int
+    elapsed_s: float
+    latency_s: float | None
+    best_s: float | None
+    cut_off: bool
+    cause: str
+    rationale: Rationale
+
+
+class MeasuredRecords:
+    """Append-only, in order of measurement. A record is named by its serial number, from 0."""
+
+    def __init__(self) -> None:
+        self._numbers = GrowingArray(9)
+        self._tasks: dict[str, int] = {}
+        self._candidates: list[Candidate] = []
+        self._hashes: list[str] = []
+        self._causes: dict[int, str] = {}
+        self._sources: dict[int, Source] = {}
+        self._shared: dict[Decision, Decision] = {}
+        self._bests_s: dict[str, float] = {}
+        self._run_start = self._round_start = self._timed = 0
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def append(self, record: Record) -> int:
+        """Keep a record. Returns its serial number."""
+        serial = len(self)
+        latency_s, why = record.latency_s, record.rationale
+        elapsed_s = self._numbers.values[-1, _ELAPSED_S] if serial > self._run_start else 0.0
+        parts = (why.representativeness, why.diversity, why.uncertainty)
+        key = record.candidate.task_key
+        self._numbers.append(
+            self._tasks.setdefault(key, len(self._tasks)),
+            _number(why.score),
+            math.inf if latency_s is None else latency_s,
+            record.cut_off,
+            record.round,
+            *map(_number, parts),
+            elapsed_s,
+        )
+        decisions = tuple(self._shared.setdefault(decision, decision) for decision in record.candidate.decisions)
+        self._candidates.append(Candidate(key, record.candidate.sketch, decisions))
+        self._hashes.append(record.structural_hash)
+        if record.failure is not None:
+            self._causes[serial] = record.failure.cause
+        if record.source is not Source.SEARCH:
+            self._sources[serial] = record.source
+        if latency_s is not None:
+            self._bests_s[key] = min(latency_s, self._bests_s.get(key, math.inf))
+        return serial
+
+    def note_time(self, elapsed_s: float) -> None:
+        """The run's clock stood at `elapsed_s` when the records since the last call came in."""
+        self._numbers.values[self._timed :, _ELAPSED_S] = elapsed_s
+        self._timed = len(self)
+
+    def begin_run(self) -> None:
+        """The records that follow belong to a new run, whose clock starts at zero."""
+        self._run_start = self._round_start = self._timed = len(self)
+
+    def close_round(self) -> tuple[Floats, Floats]:
+        """Scores and latencies (seconds, NaN for a failure), `(N,)` each, of the scored records since the last call."""
+        rows = self._numbers.values[self._round_start :]
+        self._round_start = len(self)
+        rows = rows[~np.isnan(rows[:, _SCORE])]
+        return rows[:, _SCORE].copy(), np.where(np.isfinite(rows[:, _LATENCY_S]), rows[:, _LATENCY_S], np.nan)
+
+    def summary(self, serial: int) -> RecordSummary:
+        """What is known of one record. Raises: IndexError."""
+        row = self._numbers.values[serial]
+        candidate = self._candidates[serial]
+        return RecordSummary(
+            serial=serial,
+            candidate=candidate,
+            structural_hash=self._hashes[serial],
+            source=self._sources.get(serial, Source.SEARCH),
+            round=int(row[_ROUND]),
+            elapsed_s=float(row[_ELAPSED_S]),
+            latency_s=float(row[_LATENCY_S]) if math.isfinite(row[_LATENCY_S]) else None,
+            best_s=self._bests_s.get(candidate.task_key),
+            cut_off=bool(row[_CUT_OFF]),
+            cause=self._causes.get(serial, ""),
+            rationale=Rationale(
+                score=_maybe(row[_SCORE]),
+                representativeness=_maybe(row[_R]),
+                diversity=_maybe(row[_D]),
+                uncertainty=_maybe(row[_U]),
+            ),
+        )
+
+    def summaries(self, task_key: str = "") -> Iterator[RecordSummary]:
+        """All records that are there now, or those of one task."""
+        for serial in range(len(self)):
+            if task_key in {"", self._candidates[serial].task_key}:
+                yield self.summary(serial)
+
+    def improvements(self, task_key: str) -> NDArray[np.intp]:
+        """Serial numbers `(N,)` of the records of this run that made a task faster than all before them."""
+        rows = self._numbers.values[self._run_start :]
+        mine = np.flatnonzero(rows[:, _TASK] == self._tasks.get(task_key, -1))
+        latencies = rows[mine, _LATENCY_S]
+        before = np.minimum.accumulate(np.concatenate([[math.inf], latencies]))[:-1]
+        return np.asarray(mine[latencies < before] + self._run_start)
+
+    def latencies_s(self, serials: NDArray[np.intp]) -> Floats:
+        """Latencies `(N,)`; inf for a failure."""
+        return np.asarray(self._numbers.values[serials, _LATENCY_S])
+
+    def elapsed_s(self, serials: NDArray[np.intp]) -> Floats:
+        """Times of the run `(N,)` at which records were measured."""
+        return np.asarray(self._numbers.values[serials, _ELAPSED_S])
+
+    def trials(self, serials: NDArray[np.intp]) -> Floats:
+        """How many trials the run had made `(N,)` with each record."""
+        return serials.astype(np.float64) - self._run_start + 1
+
+    @property
+    def run_trials(self) -> int:
+        """Records of this run."""
+        return len(self) - self._run_start
+
+    @property
+    def run_elapsed_s(self) -> float:
+        """Time of the run at its newest record."""
+        return float(self._numbers.values[-1, _ELAPSED_S]) if self.run_trials else 0.0
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _maybe(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,109 @@
+"""What plots say of the point under the mouse, and of themselves while they are empty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from app.models import quantities
+from app.models.measured_records import RecordSummary
+from app.models.round_series import RoundPoint
+from tcl_core.domain import Decision, Source, TaskState
+
+_LINE = 52
+"""Characters of one line of decisions; a card of three such lines still fits into a plot of half the window."""
+_LINES = 3
+
+_SOURCES = {Source.PERSON: "measured by hand", Source.IMPORTED: "imported", Source.COLLECTED: "collected"}
+
+
+def decision(value: Decision) -> str:
+    """One decision: the factors of a tile as 4·8·2, anything else as its number."""
+    return "·".join(map(str, value))
+
+
+def decisions(values: tuple[Decision, ...]) -> str:
+    """All decisions of a candidate, in trace order: "4·8·2 | 16·1 | 3"."""
+    return " | ".join(map(decision, values))
+
+
+def record_card(record: RecordSummary, task_name: str) -> str:
+    """A record in a few lines: task, sketch, decisions, latency, score, R, D and U."""
+    why = record.rationale
+    lines = [task_name, f"sketch {record.candidate.sketch}, {_origin(record)}"]
+    lines += _wrapped(record.candidate.decisions)
+    lines.append(_outcome(record))
+    parts = (("R", why.representativeness), ("D", why.diversity), ("U", why.uncertainty))
+    lines.append(f"score {_figure(why.score)}   " + "   ".join(f"{name} {_figure(value)}" for name, value in parts))
+    return "\n".join(lines)
+
+
+def record_line(record: RecordSummary, task_name: str) -> str:
+    """A record in one line, without its decisions."""
+    return f"{task_name}, sketch {record.candidate.sketch}, {_origin(record)}: {_outcome(record)}"
+
+
+def round_card(point: RoundPoint, task_name: str) -> str:
+    """A round in a few lines."""
+    figures = f"rank correlation {_figure(point.rank_correlation)}   pairwise {_figure(point.pairwise_accuracy)}"
+    last = f"{point.scored:,} scored records, learned in {point.learn_s:.1f} s"
+    return f"round {point.number}: {task_name}\n{figures}\n{last}"
+
+
+def best_card(trials: float, elapsed_s: float, latency_s: float) -> str:
+    """A point of the line of the best latency so far."""
+    return f"{quantities.latency(latency_s)}\nafter {trials:,.0f} trials, {quantities.clock(elapsed_s)}"
+
+
+def best_note(states: Sequence[TaskState], task_key: str, *, shown: bool) -> str:
+    """What the line of the best latency so far is of."""
+    if task_key:
+        name = next((state.task.name for state in states if state.task.key == task_key), task_key)
+        return f"best record of {name}"
+    known = sum(state.best_s is not None for state in states)
+    if shown or known == len(states):
+        return "sum of weight x best latency over all tasks"
+    return f"{known:,} of {len(states):,} tasks have a record so far"
+
+
+def empty_best(task_key: str) -> str:
+    """What the plot of the best latency says while it is empty."""
+    return "Appears with this task's first record." if task_key else "Appears once every task has a record."
+
+
+def empty_scatter(unscored: int) -> str:
+    """What the scatter says while it is empty."""
+    if unscored:
+        return f"{unscored:,} records so far were chosen before the cost model could score them."
+    return "Start a run: each scored record becomes a point here."
+
+
+def _origin(record: RecordSummary) -> str:
+    return f"round {record.round + 1}" if record.source is Source.SEARCH else _SOURCES[record.source]
+
+
+def _outcome(record: RecordSummary) -> str:
+    if record.latency_s is None:
+        return f"failed: {record.cause}"
+    cut = " (cut off)" if record.cut_off else ""
+    if record.best_s is None or record.latency_s <= record.best_s:
+        return f"{quantities.latency(record.latency_s)}, the best of its task"
+    return f"{quantities.latency(record.latency_s)}{cut}, {record.latency_s / record.best_s:.2f}x its task's best"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.2f}"
+
+
+def _wrapped(values: tuple[Decision, ...]) -> list[str]:
+    """Decisions over at most `_LINES` lines."""
+    lines = [""]
+    for number, value in enumerate(values):
+        text = decision(value)
+        if lines[-1] and len(lines[-1]) + len(text) + 3 > _LINE:
+            if len(lines) == _LINES:
+                lines[-1] += f" | … {len(values) - number} more"
+                break
+            lines.append("")
+        lines[-1] += f" | {text}" if lines[-1] else text
+    return [line for line in lines if line]

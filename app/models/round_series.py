@@ -1,0 +1,85 @@
+"""How well the cost model ranked each round before it was measured: what the plot by round shows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+
+from tcl_core.evaluation.metrics import RankedTask
+from tcl_core.events import RoundFinished
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundPoint:
+    """One finished round.
+
+    Attributes:
+        number: counts the rounds on screen, from 1, over runs that were continued.
+        scored: records of the round with a predicted score.
+        rank_correlation: Spearman's rho of score and measured speed, in [-1, 1]; NaN where it is undefined.
+        pairwise_accuracy: share of the round's pairs that the scores ordered rightly, in [0, 1]; NaN without a pair.
+    """
+
+    number: int
+    task_key: str
+    trials: int
+    scored: int
+    rank_correlation: float
+    pairwise_accuracy: float
+    learn_s: float
+
+
+class RoundSeries(QObject):
+    """Rounds in order. Signals: changed, once a batch."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._points: list[RoundPoint] = []
+        self._dirty = False
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._points.clear()
+        self._dirty = False
+        self.changed.emit()
+
+    def add(self, event: RoundFinished, scores: Floats, latencies_s: Floats) -> None:
+        """Append a round with the scores and latencies `(N,)` of its records, NaN for a failure."""
+        rho = event.rank_correlation
+        point = RoundPoint(
+            number=len(self._points) + 1,
+            task_key=event.state.task.key,
+            trials=event.state.trials,
+            scored=len(scores),
+            rank_correlation=math.nan if rho is None else rho,
+            pairwise_accuracy=_pairwise(event.state.task.key, scores, latencies_s),
+            learn_s=event.learn_s,
+        )
+        self._points.append(point)
+        self._dirty = True
+
+    def flush(self) -> None:
+        """Announce what was added since the last call."""
+        if self._dirty:
+            self._dirty = False
+            self.changed.emit()
+
+    def points(self, task_key: str = "") -> tuple[RoundPoint, ...]:
+        """The rounds of one task, or all for ""."""
+        return tuple(point for point in self._points if task_key in {"", point.task_key})
+
+
+def _pairwise(task_key: str, scores: Floats, latencies_s: Floats) -> float:
+    if not np.isfinite(latencies_s).any():
+        return math.nan
+    ranked = RankedTask(task_key=task_key, scores=scores.astype(np.float32), latencies_s=latencies_s)
+    share = ranked.ordered_pairs()
+    return math.nan if share is None else share

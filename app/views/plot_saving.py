@@ -1,0 +1,80 @@
+"""Saves a plot or its numbers: asks for the file, writes it, says in one sentence how it went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.jobs.table_writer import TableWriter
+from app.models.announcement import Announcement, Mood
+from app.models.plot_tables import PlotTable
+from app.widgets.plot_card import Saving
+from app.widgets.plot_picture import write_png, write_svg
+
+_FILTERS = {
+    Saving.PNG: "PNG pictures (*.png)",
+    Saving.SVG: "SVG pictures (*.svg)",
+    Saving.CSV: "Comma-separated values (*.csv)",
+}
+
+
+class PlotSaving(QObject):
+    """Signals: ended, with an `Announcement`."""
+
+    ended = Signal(object)
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._folder = ""
+
+    def save(self, saving: Saving, plot: Any, table: PlotTable) -> None:
+        """Ask where to, and write; nothing happens when the question is cancelled."""
+        if saving is Saving.COPY:
+            self._write_table(table, None)
+            return
+        path = self._ask(saving, table.name)
+        if path is None:
+            return
+        if saving is Saving.CSV:
+            self._write_table(table, path)
+            return
+        try:
+            (write_png if saving is Saving.PNG else write_svg)(plot, path)
+        except OSError as error:
+            self._failed(path, error.strerror or str(error))
+        else:
+            self._saved(path)
+
+    def _ask(self, saving: Saving, name: str) -> Path | None:
+        suggestion = str(Path(self._folder) / f"{name}.{saving.value}")
+        chosen, _ = QFileDialog.getSaveFileName(self._window, "Save the plot", suggestion, _FILTERS[saving])
+        if not chosen:
+            return None
+        path = Path(chosen)
+        self._folder = str(path.parent)
+        return path if path.suffix else path.with_suffix(f".{saving.value}")
+
+    def _write_table(self, table: PlotTable, path: Path | None) -> None:
+        writer = TableWriter(table, path, self)
+        if path is None:
+            writer.done.connect(self._copied)
+        else:
+            writer.done.connect(lambda _text: self._saved(path))
+            writer.failed.connect(lambda why: self._failed(path, why))
+        writer.start()
+
+    def _copied(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self.ended.emit(Announcement(mood=Mood.GOOD, sentence=f"Copied {text.count(chr(10)) - 1:,} rows of numbers."))
+
+    def _saved(self, path: Path) -> None:
+        self.ended.emit(Announcement(mood=Mood.GOOD, sentence=f"Saved {path}."))
+
+    def _failed(self, path: Path, why: str) -> None:
+        sentence = f"{path} could not be written ({why}); choose another folder or name."
+        self.ended.emit(Announcement(mood=Mood.BAD, sentence=sentence))

@@ -1,0 +1,116 @@
+"""A card that holds a few plots of one kind: a tab each, what is chosen for it, a line below, a menu to save it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QMenu,
+    QSizePolicy,
+    QStackedWidget,
+    QTabBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.icons import icon
+from app.tokens import Tokens
+
+
+class Saving(StrEnum):
+    """What the menu offers."""
+
+    PNG = "png"
+    SVG = "svg"
+    CSV = "csv"
+    COPY = "copy"
+
+
+_OFFERS = {
+    Saving.PNG: "Save as &PNG…",
+    Saving.SVG: "Save as &SVG…",
+    Saving.CSV: "Save the numbers as &CSV…",
+    Saving.COPY: "&Copy the numbers",
+}
+
+
+class PlotCard(QFrame):
+    """Pages are numbered as they were added. Signals: save_requested, with a page's number and a `Saving`; turned."""
+
+    save_requested = Signal(int, object)
+    turned = Signal(int)
+
+    def __init__(self, name: str, *controls: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self.tabs = QTabBar()
+        self.tabs.setAccessibleName(name)
+        self.tabs.setExpanding(False)
+        self.tabs.setUsesScrollButtons(False)
+        self._menu_button = QToolButton()
+        self._menu_button.setObjectName("plotmenu")
+        self._menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._menu_button.setToolTip("Save or copy this plot")
+        self._menu_button.setAccessibleName(f"Save or copy: {name}")
+        self._menu_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.menu = QMenu(self._menu_button)
+        for saving, text in _OFFERS.items():
+            action = self.menu.addAction(text)
+            action.triggered.connect(lambda _=False, saving=saving: self._ask(saving))
+        self._menu_button.setMenu(self.menu)
+        self._pages, self._footers = QStackedWidget(), QStackedWidget()
+        self._footers.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._lay_out(controls)
+        self.tabs.currentChanged.connect(self._turn)
+
+    def _lay_out(self, controls: tuple[QWidget, ...]) -> None:
+        top = QHBoxLayout()
+        top.addWidget(self.tabs)
+        top.addStretch()
+        for control in controls:
+            top.addWidget(control)
+        top.addWidget(self._menu_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 6, 12, 8)
+        layout.setSpacing(6)
+        layout.addLayout(top)
+        layout.addWidget(self._pages, 1)
+        layout.addWidget(self._footers)
+
+    def add_page(self, title: str, hint: str, plot: QWidget, *footer: QWidget) -> None:
+        """Append a plot; the parts of its footer are spread over the width."""
+        line = QWidget()
+        row = QHBoxLayout(line)
+        row.setContentsMargins(0, 0, 0, 0)
+        for number, part in enumerate(footer):
+            if number:
+                row.addStretch()
+            row.addWidget(part)
+        self._pages.addWidget(plot)
+        self._footers.addWidget(line)
+        self.tabs.setTabToolTip(self.tabs.addTab(title), hint)
+
+    @property
+    def page(self) -> int:
+        """Number of the plot on top."""
+        return self._pages.currentIndex()
+
+    def show_page(self, number: int) -> None:
+        """Bring a plot to the top."""
+        self.tabs.setCurrentIndex(number)
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._menu_button.setIcon(icon("save", tokens.text))
+
+    def _turn(self, number: int) -> None:
+        self._pages.setCurrentIndex(number)
+        self._footers.setCurrentIndex(number)
+        self.turned.emit(number)
+
+    def _ask(self, saving: Saving) -> None:
+        self.save_requested.emit(self.page, saving)

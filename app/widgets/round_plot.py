@@ -1,0 +1,101 @@
+"""How well each round was ranked before it was measured: rank correlation, pairwise accuracy, and running means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.tokens import Tokens
+from app.widgets.plot_frame import StudioPlot, colour_plot, make_plot, show_values
+from app.widgets.point_picker import PointPicker
+
+SMOOTHED_ROUNDS = 9
+"""One round ranks a few dozen candidates: its own figures scatter, the mean of the last few shows where they go."""
+
+Floats = NDArray[np.float64]
+
+
+def running_mean(values: Floats) -> Floats:
+    """Mean of each value and the `SMOOTHED_ROUNDS - 1` before it, `(N,)`, leaving out NaN; NaN where all are."""
+    known = ~np.isnan(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    start = np.maximum(np.arange(len(values)) - SMOOTHED_ROUNDS + 1, 0)
+    held = counts[1:] - counts[start]
+    return np.where(held > 0, (sums[1:] - sums[start]) / np.maximum(held, 1), np.nan)
+
+
+class RoundPlot(QWidget):
+    """Two series of points, circles and squares, each with its running mean; dashed: what guessing gives.
+
+    Args:
+        describe: what is said of a round under the mouse.
+    """
+
+    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._plot = make_plot(
+            {},
+            "Agreement of score and measurement by round",
+            "Points and lines; rank correlation and pairwise accuracy of each round, 1 is perfect.",
+        )
+        self._plot.setLabel("left", "agreement")
+        self._plot.setLabel("bottom", "round")
+        self._plot.setLimits(yMin=-1.1, yMax=1.15)
+        self._plot.enableAutoRange(x=True, y=False)
+        self._correlations = pg.ScatterPlotItem(symbol="o", size=7)
+        self._accuracies = pg.ScatterPlotItem(symbol="s", size=7)
+        self._correlation_line = pg.PlotDataItem(antialias=True, connect="finite")
+        self._accuracy_line = pg.PlotDataItem(antialias=True, connect="finite")
+        self._guesses = [pg.InfiniteLine(pos=pos, angle=0) for pos in (0.0, 0.5)]
+        lines = (*self._guesses, self._correlation_line, self._accuracy_line)
+        for item in (*lines, self._correlations, self._accuracies):
+            self._plot.addItem(item)
+        self.picker = PointPicker(self._plot, describe, along_x=True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._plot)
+
+    @property
+    def plot(self) -> StudioPlot:
+        """The plot itself, to export it."""
+        return self._plot
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        colour_plot(self._plot, tokens)
+        self.picker.apply_tokens(tokens)
+        pairs = (
+            (self._correlations, self._correlation_line, tokens.measured),
+            (self._accuracies, self._accuracy_line, tokens.onnxruntime),
+        )
+        for points, line, colour in pairs:
+            faint = pg.mkColor(colour)
+            faint.setAlpha(120)
+            points.setBrush(faint)
+            points.setPen(pg.mkPen(None))
+            line.setPen(pg.mkPen(colour, width=2.2))
+        for guess in self._guesses:
+            guess.setPen(pg.mkPen(tokens.muted, width=1, style=Qt.PenStyle.DashLine))
+
+    def show_rounds(self, numbers: Floats, correlation: Floats, accuracy: Floats) -> None:
+        """Show rounds `(N,)`; NaN where a figure is undefined."""
+        show_values(self._plot, ["left", "bottom"], shown=len(numbers) > 0)
+        for guess in self._guesses:
+            guess.setVisible(len(numbers) > 0)
+        lowest = min(-0.08, float(np.nanmin(correlation, initial=0.0)) - 0.08)
+        self._plot.setYRange(lowest, 1.06, padding=0)
+        series = (
+            (self._correlations, self._correlation_line, correlation),
+            (self._accuracies, self._accuracy_line, accuracy),
+        )
+        for points, line, values in series:
+            known = ~np.isnan(values)
+            points.setData(numbers[known], values[known])
+            line.setData(numbers, running_mean(values))
+        self.picker.set_points(numbers, np.where(np.isnan(accuracy), correlation, accuracy))

@@ -1,0 +1,237 @@
+"""What the plots show: records by serial number, rounds, time by stage, the tables behind them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import recorded_run
+from hypothesis import given
+from hypothesis import strategies as st
+from pytestqt.qtbot import QtBot
+
+from app.models import best_line, plot_tables, plot_wording
+from app.models.measured_records import MeasuredRecords
+from app.models.plot_series import EstimateSeries, ScoreSeries
+from app.models.round_series import RoundSeries
+from app.models.stage_times import StageTimes
+from tcl_core import events
+from tcl_core.domain import Failure, Record, Source, Stage, TaskState
+
+TEMPLATE = next(e.record for e in recorded_run.RecordedRun().events() if isinstance(e, events.RecordMeasured))
+TASK = recorded_run.tasks(1)[0]
+
+
+def record(key: str, latency_s: float | None, score: float | None = 0.5, **changes: object) -> Record:
+    return replace(
+        TEMPLATE,
+        candidate=replace(TEMPLATE.candidate, task_key=key, decisions=((4, 8, 2), (3,))),
+        latencies_s=(latency_s,) if latency_s else (),
+        failure=None if latency_s else Failure(stage=Stage.MEASURE, cause="timeout"),
+        rationale=replace(TEMPLATE.rationale, score=score, representativeness=0.25, diversity=None),
+        cut_off=False,
+        **changes,
+    )
+
+
+def progress(at: float, elapsed_s: float) -> events.Progress:
+    return events.Progress(
+        at=at,
+        trials=0,
+        failed=0,
+        elapsed_s=elapsed_s,
+        fraction=0.0,
+        eta_low_s=0.0,
+        eta_high_s=0.0,
+        candidates_scored=0,
+        estimate_s=0.5,
+    )
+
+
+def phase(at: float, stage: Stage) -> events.PhaseChanged:
+    return events.PhaseChanged(at=at, stage=stage)
+
+
+def finished_round(key: str, rho: float | None) -> events.RoundFinished:
+    state = TaskState(task=replace(TASK, key=key), trials=3)
+    return events.RoundFinished(round=0, state=state, rank_correlation=rho, learn_s=0.5)
+
+
+def test_a_record_is_kept_without_its_trace_and_found_again() -> None:
+    records = MeasuredRecords()
+    records.append(record("a", 4e-3))
+    records.append(record("a", None, source=Source.PERSON))
+    records.append(record("a", 1e-3, structural_hash="beef"))
+    first, second, third = records.summaries()
+    assert (first.latency_s, first.best_s, first.candidate.decisions) == (4e-3, 1e-3, ((4, 8, 2), (3,)))
+    assert (second.latency_s, second.cause, second.source) == (None, "timeout", Source.PERSON)
+    assert (third.serial, third.structural_hash, third.source) == (2, "beef", Source.SEARCH)
+    assert third.rationale.representativeness == 0.25
+    assert third.rationale.diversity is None
+    assert first.candidate.decisions[0] is third.candidate.decisions[0], "equal decisions are kept once"
+    assert not list(records.summaries("b"))
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.floats(1e-6, 1.0)), max_size=60))
+def test_improvements_fall_and_end_at_the_best(rows: list[tuple[str, float | None]]) -> None:
+    records = MeasuredRecords()
+    for key, latency_s in rows:
+        records.append(record(key, latency_s))
+    for key in "ab":
+        latencies = records.latencies_s(records.improvements(key))
+        assert np.all(np.diff(latencies) < 0)
+        measured = [latency_s for own, latency_s in rows if own == key and latency_s]
+        assert latencies[-1:].tolist() == ([min(measured)] if measured else [])
+
+
+def test_improvements_and_their_times_belong_to_the_run_that_is_on() -> None:
+    records = MeasuredRecords()
+    records.append(record("a", 1e-3))
+    records.note_time(70.0)
+    records.begin_run()
+    for latency_s, elapsed_s in ((4e-3, 2.0), (2e-3, 3.0)):
+        records.append(record("a", latency_s))
+        records.append(record("b", latency_s))
+        records.note_time(elapsed_s)
+    serials = records.improvements("a")
+    assert serials.tolist() == [1, 3]
+    assert records.elapsed_s(serials).tolist() == [2.0, 3.0]
+    assert records.trials(serials).tolist() == [1.0, 3.0]
+    assert (records.run_trials, records.run_elapsed_s) == (4, 3.0)
+
+
+def test_a_rounds_pairwise_accuracy_comes_from_its_own_scored_records(qtbot: QtBot) -> None:
+    records, rounds = MeasuredRecords(), RoundSeries()
+    for score, latency_s in ((3.0, 1e-3), (2.0, 2e-3), (None, 9e-3), (2.5, None)):
+        records.append(record("a", latency_s, score))
+    rounds.add(finished_round("a", 0.5), *records.close_round())
+    rounds.add(finished_round("b", None), *records.close_round())
+    first, second = rounds.points()
+    assert first.scored == 3
+    assert first.pairwise_accuracy == pytest.approx(2 / 3), "the failure was scored above a success"
+    assert first.rank_correlation == 0.5
+    assert second.scored == 0
+    assert math.isnan(second.rank_correlation)
+    assert math.isnan(second.pairwise_accuracy)
+    assert rounds.points("b") == (second,)
+
+
+def test_time_goes_to_the_stage_the_run_was_in_and_a_pause_costs_nothing(qtbot: QtBot) -> None:
+    times = StageTimes()
+    times.begin_phase(phase(100.0, Stage.SEARCH))
+    times.begin_phase(phase(102.0, Stage.MEASURE))
+    times.take_progress(progress(105.0, 5.0))
+    times.take_progress(progress(165.0, 6.0))  # a minute's pause, of which the run's clock knows nothing
+    times.begin_phase(phase(167.0, Stage.LEARN))
+    assert dict(times.seconds) == {Stage.SEARCH: 2.0, Stage.MEASURE: 6.0}
+    times.take_progress(progress(168.0, 9.0))
+    assert dict(times.seconds)[Stage.LEARN] == 1.0
+    assert not times.exact
+
+
+def test_the_end_of_a_run_brings_exact_times(qtbot: QtBot) -> None:
+    times = StageTimes()
+    for event in recorded_run.RecordedRun().events():
+        match event:
+            case events.PhaseChanged():
+                times.begin_phase(event)
+            case events.Progress():
+                times.take_progress(event)
+            case events.Finished():
+                live = dict(times.seconds)
+                times.finish(event)
+    assert list(live) == [Stage.SEARCH, Stage.MEASURE]
+    assert dict(times.seconds)[Stage.COMPILE] == 88.0
+    assert times.exact
+    times.clear()
+    assert times.seconds == ()
+
+
+def test_an_estimate_that_stays_the_same_only_moves_the_end_of_the_line(qtbot: QtBot) -> None:
+    series = EstimateSeries()
+    for second in range(1000):
+        series.add(progress(float(second), float(second)))
+    assert series.elapsed_s.tolist() == [0.0, 999.0]
+    series.add(replace(progress(1000.0, 1000.0), estimate_s=0.25))
+    assert series.estimate_ms.tolist() == [500.0, 500.0, 250.0]
+
+
+def test_lines_of_the_untuned_network_outlive_a_run_and_the_tuned_one_does_not(qtbot: QtBot) -> None:
+    series = EstimateSeries()
+    series.set_library(recorded_run.library())
+    series.begin_run()
+    assert [line.name for line in series.references] == ["untuned TVM", "onnxruntime"]
+    series.clear()
+    assert series.references == ()
+
+
+def test_scatter_names_its_points_and_reranks_only_what_changed(qtbot: QtBot) -> None:
+    series = ScoreSeries()
+    for key, score in (("a", 1.0), ("b", 5.0), ("a", None), ("a", 3.0)):
+        series.add(record(key, 1e-3, score))
+    assert series.points().serials.tolist() == [0, 1, 3]
+    assert series.points("a").serials.tolist() == [0, 3]
+    series.add(record("a", 5e-4, 2.0))
+    points = series.points()
+    assert points.x.tolist() == [0.0, 0.0, 1.0, 0.5]
+    assert points.y.tolist() == [0.5, 1.0, 0.5, 1.0]
+
+
+def test_a_card_names_task_sketch_decisions_latency_score_and_parts() -> None:
+    records = MeasuredRecords()
+    records.append(record("a", 92e-6, 1.25))
+    records.append(record("a", 46e-6))
+    records.append(record("a", None))
+    slow, best, failed = (plot_wording.record_card(each, "fused_matmul") for each in records.summaries())
+    assert slow.splitlines()[0] == "fused_matmul"
+    assert "sketch 0, round 1" in slow
+    assert "4·8·2 | 3" in slow
+    assert "92.0 µs, 2.00x its task's best" in slow
+    assert "score 1.25   R 0.25   D –   U –" in slow
+    assert "the best of its task" in best
+    assert "failed: timeout" in failed
+
+
+def test_many_decisions_are_counted_where_they_do_not_fit() -> None:
+    records = MeasuredRecords()
+    full = record("a", 1e-3)
+    many = tuple((number, 16, 16, 4) for number in range(40))
+    records.append(replace(full, candidate=replace(full.candidate, decisions=many)))
+    card = plot_wording.record_card(records.summary(0), "task")
+    assert len(card.splitlines()) == 7
+    shown = card.count("·16·16·4")
+    assert f"… {40 - shown} more" in card
+    assert max(map(len, card.splitlines())) < 70
+
+
+def test_tables_have_a_cell_for_every_column(qtbot: QtBot) -> None:
+    scores, rounds, estimates, times = ScoreSeries(), RoundSeries(), EstimateSeries(), StageTimes()
+    for event in recorded_run.RecordedRun().events():
+        match event:
+            case events.RecordMeasured():
+                scores.add(event.record)
+            case events.RoundFinished():
+                rounds.add(event, *scores.records.close_round())
+            case events.Progress():
+                estimates.add(event)
+                scores.records.note_time(event.elapsed_s)
+            case events.Finished():
+                times.finish(event)
+    estimates.set_library(recorded_run.library())
+    tables = (
+        plot_tables.of_records(scores.records, str, ""),
+        plot_tables.of_records(scores.records, str, TASK.key),
+        plot_tables.of_rounds(rounds, str, ""),
+        plot_tables.of_best(best_line.of_network(estimates), "network"),
+        plot_tables.of_best(best_line.of_task(scores.records, TASK.key), TASK.name),
+        plot_tables.of_stages(times),
+    )
+    lengths = []
+    for table in tables:
+        rows = list(table.rows)
+        assert {len(row) for row in rows} == {len(table.header)}
+        lengths.append(len(rows))
+    assert lengths[:3] == [360, 24, 30]
+    assert lengths[-1] == 4
