@@ -42,6 +42,8 @@ def write_svg(plot: Any, path: Path) -> None:
     generator.setOutputDevice(buffer)
     generator.setSize(QSize(round(area.width()), round(area.height())))
     generator.setViewBox(area)
+    # Axes are played from a QPicture, which is scaled by the ratio of the two resolutions.
+    generator.setResolution(plot.logicalDpiX())
     generator.setTitle(plot.accessibleName())
     painter = QPainter(generator)
     exporter.setExportMode(True, {"antialias": True, "painter": painter, "resolutionScale": 1.0})

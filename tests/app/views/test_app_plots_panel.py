@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import recorded_run
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
@@ -20,6 +21,7 @@ from app.models.studio import StudioModels
 from app.tokens import DARK, LIGHT
 from app.views.plots_panel import Left, PlotsPanel, Right
 from app.widgets.plot_card import PlotCard, Saving
+from app.widgets.plot_picture import write_png, write_svg
 from app.widgets.point_picker import PointPicker
 from app.widgets.score_plot import POINTS_SHOWN
 from tcl_core import events
@@ -275,6 +277,28 @@ def test_each_plot_is_saved_as_png_svg_and_csv(
     assert rows
     assert all(None not in row for row in rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.csv", "plot.png", "plot.svg"]
+
+
+def test_svg_shows_axes_and_points_where_png_does(models: StudioModels, panel: PlotsPanel, tmp_path: Path) -> None:
+    play(models)
+    settle(panel)
+    plot = panel.score_plot.plot
+    write_png(plot, tmp_path / "plot.png")
+    write_svg(plot, tmp_path / "plot.svg")
+    expected = QImage(str(tmp_path / "plot.png")).convertToFormat(QImage.Format.Format_Grayscale8)
+    drawn = QImage(expected.size(), QImage.Format.Format_ARGB32)
+    painter = QPainter(drawn)
+    QSvgRenderer(str(tmp_path / "plot.svg")).render(painter)
+    painter.end()
+    pair = [_coarse(image) for image in (expected, drawn.convertToFormat(QImage.Format.Format_Grayscale8))]
+    assert np.corrcoef(pair[0].ravel(), pair[1].ravel())[0, 1] > 0.8
+
+
+def _coarse(image: QImage) -> np.ndarray:
+    """Mean darkness of squares of 12 pixels: the two differ in the width of letters and lines."""
+    rows, columns = image.height() // 12, image.width() // 12
+    pixels = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
+    return pixels[: 12 * rows, : 12 * columns].reshape(rows, 12, columns, 12).mean(axis=(1, 3))
 
 
 def test_csv_holds_every_record_with_its_reasons(
