@@ -202,6 +202,9 @@ class Controller(QObject):
         models.run.outcome = ""
         models.run.progress = None
         models.tasks.set_tasks(event.tasks)
+        models.graph.set_graph(event.graph)
+        models.operators.set_report(event.report)
+        models.import_issues.set_report(event.report)
         self._forget_results()
         self._path, self._config = self._opening, None
         if self._path is not None:

@@ -30,13 +30,14 @@ from app.tokens import Tokens
 from app.views.failures_panel import FailuresPanel
 from app.views.library_panel import LibraryPanel
 from app.views.log_panel import LogPanel
+from app.views.network_panel import NetworkPanel
 from app.views.plots_panel import PlotsPanel
 from app.views.run_panel import RunPanel
 from app.views.start_page import StartPage
 from app.views.task_panel import TaskPanel
 from app.widgets.banner import Banner
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Goes up when docks are added or renamed: an older saved layout is then ignored."""
 
 
@@ -90,6 +91,7 @@ class MainWindow(QMainWindow):
         self.banner = Banner()
         self.start_page = StartPage()
         self.task_panel = TaskPanel(models.tasks, models.run)
+        self.network_panel = NetworkPanel(models)
         self.run_panel = RunPanel(models.run)
         self.plots_panel = PlotsPanel(models)
         self.failures_panel = FailuresPanel(models.failures)
@@ -109,6 +111,7 @@ class MainWindow(QMainWindow):
         panels: dict[str, QWidget] = {
             "run": self.run_panel,
             "tasks": self.task_panel,
+            "network": self.network_panel,
             "failures": self.failures_panel,
             "library": self.library_panel,
             "log": self.log_panel,
@@ -128,7 +131,7 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.setTabPosition(bottom, QTabWidget.TabPosition.North)
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.docks["run"])
-        below = [self.docks[name] for name in ("tasks", "failures", "library", "log")]
+        below = [self.docks[name] for name in ("tasks", "network", "failures", "library", "log")]
         for dock in below:
             self.addDockWidget(bottom, dock)
         for first, second in pairwise(below):
@@ -170,6 +173,8 @@ class MainWindow(QMainWindow):
         self.plots_panel.task_selected.connect(self.task_panel.select_task)
         self.plots_panel.record_selected.connect(self.record_selected)
         self.plots_panel.saving_ended.connect(self.banner.announce)
+        self.task_panel.task_selected.connect(self.network_panel.select_task)
+        self.network_panel.task_selected.connect(self.task_panel.select_task)
         self.library_panel.export_requested.connect(self.choose_export_folder)
         self.library_panel.show_folder_requested.connect(_show_folder)
         self._theme.changed.connect(self.apply_tokens)
@@ -201,7 +206,7 @@ class MainWindow(QMainWindow):
         self.actions_.check_scheme(self._theme.scheme)
         for view in (self.banner, self.start_page, self.task_panel, self.run_panel, self.plots_panel):
             view.apply_tokens(tokens)
-        for panel in (self.failures_panel, self.library_panel, self.log_panel):
+        for panel in (self.network_panel, self.failures_panel, self.library_panel, self.log_panel):
             panel.apply_tokens(tokens)
 
     # Questions to a person

@@ -91,6 +91,7 @@ QToolButton#plotmenu:hover, QToolButton#plotmenu:focus { border-color: $accent; 
 QToolButton#plotmenu::menu-indicator { image: none; width: 0; }
 QLabel#hovercard { background: $raised; color: $text; border: 1px solid $border; border-radius: 5px; padding: 5px 8px; }
 QFrame#card QTabBar::tab { padding: 6px 10px; }
+QToolButton#browse:checked { background: $selection; border-color: $accent; }
 QProgressBar { background: $border; border: none; border-radius: 4px; min-height: 8px; max-height: 8px; }
 QProgressBar::chunk { background: $accent; border-radius: 4px; }
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 4px; }

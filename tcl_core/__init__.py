@@ -14,6 +14,7 @@ Rooms in the order of the pipeline. A stage knows `domain`, `batches`, `config`,
 room                      what it does                                                             heavy imports
 ========================  =======================================================================  =================
 ``domain``, ``batches``   what crosses a stage, a thread or a process                              numpy
+``graphs``                the network as a graph that can be drawn                                 -
 ``config``                one frozen, keyword-only config per stage                                -
 ``events``                what a run tells its watcher, what a watcher asks of a run               -
 ``errors``                the sentences a person gets                                              -

@@ -23,6 +23,7 @@ from tcl_core.domain import (
     TaskState,
 )
 from tcl_core.errors import Interrupted
+from tcl_core.graphs import NetworkGraph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +43,13 @@ class EngineReady(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkOpened(Event):
-    """A network was imported; its tasks are known."""
+    """A network was imported; its tasks are known. `graph` is None in recordings older than the graph."""
 
     network: Network
     platform: Platform
     tasks: tuple[Task, ...]
     report: ImportReport
+    graph: NetworkGraph | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 
 from app.models.failure_tree import FailureTreeModel
+from app.models.import_report import ImportIssueTable, OperatorTable
 from app.models.library_table import LibraryTableModel
 from app.models.log_table import LogTableModel
+from app.models.network_graph import NetworkGraphModel
 from app.models.plot_series import EstimateSeries, ScoreSeries
 from app.models.round_series import RoundSeries
 from app.models.run_state import RunState
@@ -21,6 +23,9 @@ class StudioModels(QObject):
         super().__init__(parent)
         self.run = RunState(self)
         self.tasks = TaskTableModel(self)
+        self.graph = NetworkGraphModel(self.tasks, self)
+        self.operators = OperatorTable(self)
+        self.import_issues = ImportIssueTable(self)
         self.failures = FailureTreeModel(self)
         self.scores = ScoreSeries(self)
         self.estimates = EstimateSeries(self)

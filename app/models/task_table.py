@@ -171,6 +171,11 @@ class TaskTableModel(RowTableModel[TaskRow]):
         """All rows."""
         return tuple(row.state for row in self._rows)
 
+    @property
+    def active(self) -> str:
+        """Key of the task the run is busy with; "" for none."""
+        return self._active
+
     def name_of(self, task_key: str) -> str:
         """A task's name, or its key where the table does not hold it."""
         row = self._row_of.get(task_key)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from app.models import quantities
 from app.models.run_state import Activity, EngineHealth, OpenedNetwork, RunState
-from tcl_core.domain import Stage, TaskState, TensorSpec
+from tcl_core.domain import ImportReport, Stage, TaskState, TensorSpec
 from tcl_core.events import Finished, Progress
+from tcl_core.graphs import NetworkGraph, NodeKind
 
 SILENCE_S = 5.0
 """A running engine is heard at least once a second; after so long a silence the studio says so."""
@@ -45,6 +46,20 @@ def network_details(opened: OpenedNetwork) -> str:
     ]
     lines += [f"{issue.node} ({issue.operator}): {issue.problem} {issue.mend}" for issue in report.issues]
     return "\n".join(lines)
+
+
+def graph_facts(graph: NetworkGraph, report: ImportReport | None) -> str:
+    """One line below a network's graph: calls, tasks, repeats, and what the import noticed."""
+    calls = [node for node in graph.nodes if node.kind is NodeKind.CALL]
+    parts = [f"{len(calls):,} calls of {len({node.task_key for node in calls if node.task_key}):,} tasks"]
+    untuned = sum(not node.task_key for node in calls)
+    if untuned:
+        parts.append(f"{untuned:,} calls without a task")
+    parts += [f"{repeat.count} × a block of {repeat.size} calls" for repeat in graph.repeats[:3]]
+    if report is not None:
+        noticed = f"{len(report.issues):,} things noticed" if len(report.issues) != 1 else "1 thing noticed"
+        parts.append(f"imported in {report.seconds:.1f} s, {noticed}")
+    return " · ".join(parts)
 
 
 def phase(run: RunState) -> str:

@@ -11,6 +11,9 @@ module                    what it does
 ``constants``             reshaped weights folded by NumPy                                           (tvm)
 ``fast_math``             polynomials in place of libm calls                                         (tvm)
 ``tasks``                 fused functions -> `domain.Task`                                           (tvm)
+``graph``                 the fused module's calls as `graphs.NetworkGraph`                        (tvm)
+``repeats``               blocks of it that occur several times in a row                           (numpy)
+``layout``                where to draw it                                                         (fast-sugiyama)
 ``sample``                where the bundled network lies                                             -
 ========================  ==========================================================================================
 

@@ -9,6 +9,7 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import Platform, Task
 from tcl_core.events import NetworkOpened
 from tcl_core.hardware.target import resolve_platform
+from tcl_core.network.graph import network_graph
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import LoadedNetwork, load_network
 from tcl_core.network.sample import sample_path
@@ -29,8 +30,14 @@ class Opened:
 
     def event(self) -> NetworkOpened:
         """What a watcher is told."""
+        network = self.imported.network
+        outputs = tuple(tensor.name for tensor in network.outputs)
         return NetworkOpened(
-            network=self.imported.network, platform=self.platform, tasks=self.tasks, report=self.imported.report
+            network=network,
+            platform=self.platform,
+            tasks=self.tasks,
+            report=self.imported.report,
+            graph=network_graph(self.imported.module, {task.key for task in self.tasks}, outputs),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import recorded_graph
 
 from tcl_core import events
 from tcl_core.config import Budget, RunConfig
@@ -119,7 +120,14 @@ def opened(network: Network = NETWORK, count: int = len(_TASKS)) -> events.Netwo
         ),
         seconds=2.3,
     )
-    return events.NetworkOpened(at=START, network=network, platform=PLATFORM, tasks=tasks(count), report=report)
+    return events.NetworkOpened(
+        at=START,
+        network=network,
+        platform=PLATFORM,
+        tasks=tasks(count),
+        report=report,
+        graph=recorded_graph.graph(tasks(count)),
+    )
 
 
 def library(path: str | None = "/workspaces/sample/exports/sample") -> LibraryReport:

@@ -1,0 +1,198 @@
+"""The network's graph as the window draws it: boxes with words, looks through a lens, folded or in full.
+
+Positions come finished from the engine (`tcl_core.graphs`); here they only meet the task table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from app.models.graph_looks import Lens, Look, box_looks
+from app.models.task_table import TaskTableModel
+from tcl_core.graphs import GraphLayout, GraphNode, GraphRoute, NetworkGraph, NodeKind, Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """One box: a node of the network, or a folded repeat.
+
+    Attributes:
+        keys: task of each call inside, "" for a call without one; empty for inputs and outputs.
+        repeat: index of the repeat it stands for, None for a single node.
+    """
+
+    kind: NodeKind
+    title: str
+    detail: str
+    hint: str
+    at: Point
+    keys: tuple[str, ...] = ()
+    repeat: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """The boxes of one occurrence of a repeat, named "2 of 12"."""
+
+    repeat: int
+    title: str
+    boxes: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """Everything that is drawn, in the units of `tcl_core.graphs`."""
+
+    boxes: tuple[Box, ...] = ()
+    routes: tuple[GraphRoute, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    extent: Point = (0.0, 0.0)
+
+
+class NetworkGraphModel(QObject):
+    """State of the graph panel.
+
+    Signals:
+        redrawn: `drawing` is another.
+        looked: `looks` are others, in the order of the drawing's boxes.
+    """
+
+    redrawn = Signal()
+    looked = Signal()
+
+    def __init__(self, tasks: TaskTableModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._graph: NetworkGraph | None = None
+        self._folded = True
+        self._lens = Lens.SHARE
+        self.drawing = Drawing()
+        self.looks: tuple[Look, ...] = ()
+        tasks.modelReset.connect(self._look_again)
+        tasks.dataChanged.connect(self._look_again)
+
+    @property
+    def graph(self) -> NetworkGraph | None:
+        """The graph on screen; None before a network was opened."""
+        return self._graph
+
+    @property
+    def folded(self) -> bool:
+        """Whether repeats are drawn as one box each."""
+        return self._folded
+
+    @property
+    def lens(self) -> Lens:
+        """What the colours say."""
+        return self._lens
+
+    def set_graph(self, graph: NetworkGraph | None) -> None:
+        """Show another network, its repeats folded. The same network again (a run begins) stays as it is drawn."""
+        shown = self._graph
+        if shown is not None and graph is not None and (shown.nodes, shown.edges) == (graph.nodes, graph.edges):
+            return
+        self._graph = graph
+        self._folded = True
+        self._redraw()
+
+    def set_folded(self, folded: bool) -> None:
+        """Draw repeats as one box each, or all their nodes."""
+        if folded != self._folded:
+            self._folded = folded
+            self._redraw()
+
+    def set_lens(self, lens: Lens) -> None:
+        """Colour by something else."""
+        self._lens = lens
+        self._look_again()
+
+    def boxes_of(self, task_key: str) -> tuple[int, ...]:
+        """Boxes that hold a call of a task, in the network's order."""
+        return tuple(number for number, box in enumerate(self.drawing.boxes) if task_key and task_key in box.keys)
+
+    def boxes_inside(self, repeat: int) -> tuple[int, ...]:
+        """Boxes of a repeat: one while it is folded."""
+        if self._graph is None:
+            return ()
+        layout, nodes = self._layout(self._graph), self._graph.repeats[repeat].nodes
+        return tuple(number for number, place in enumerate(layout.places) if place.node in nodes)
+
+    def find(self, text: str) -> tuple[int, ...]:
+        """Boxes that say a text somewhere, in the network's order."""
+        wanted = text.strip().casefold()
+        if not wanted:
+            return ()
+        return tuple(number for number, box in enumerate(self.drawing.boxes) if wanted in box.hint.casefold())
+
+    def _layout(self, graph: NetworkGraph) -> GraphLayout:
+        return graph.folded if self._folded else graph.full
+
+    def _redraw(self) -> None:
+        graph = self._graph
+        if graph is None:
+            self.drawing = Drawing()
+        else:
+            layout = self._layout(graph)
+            boxes = tuple(
+                self._node_box(graph.nodes[place.node], place.at)
+                if place.repeat is None
+                else self._repeat_box(graph, place.repeat, place.at)
+                for place in layout.places
+            )
+            frames = () if self._folded else _frames(graph)
+            self.drawing = Drawing(boxes=boxes, routes=layout.routes, frames=frames, extent=layout.extent)
+        self.looks = self._current_looks()
+        self.redrawn.emit()
+
+    def _node_box(self, node: GraphNode, at: Point) -> Box:
+        name = self._tasks.name_of(node.task_key) if node.task_key else node.name
+        shape = " × ".join(map(str, node.shape)) or "scalar"
+        lines = [name, f"call of {node.name}"] if node.kind is NodeKind.CALL else [f"{node.kind.value} {node.name}"]
+        lines.append(f"makes {node.dtype} [{shape}]" if node.kind is NodeKind.CALL else f"{node.dtype} [{shape}]")
+        return Box(
+            kind=node.kind,
+            title=name.removeprefix("fused_"),
+            detail=shape,
+            hint="\n".join(lines),
+            at=at,
+            keys=(node.task_key,) if node.kind is NodeKind.CALL else (),
+        )
+
+    def _repeat_box(self, graph: NetworkGraph, number: int, at: Point) -> Box:
+        repeat = graph.repeats[number]
+        inside = [graph.nodes[index] for index in repeat.nodes]
+        names = dict.fromkeys(self._tasks.name_of(node.task_key) if node.task_key else node.name for node in inside)
+        lines = [f"{repeat.count} times the same {repeat.size} calls:", *names, "Double-click unfolds it."]
+        return Box(
+            kind=NodeKind.CALL,
+            title=f"{repeat.count} × the same block",
+            detail=f"{repeat.size} calls each",
+            hint="\n".join(lines),
+            at=at,
+            keys=tuple(node.task_key for node in inside),
+            repeat=number,
+        )
+
+    def _current_looks(self) -> tuple[Look, ...]:
+        states = {state.task.key: state for state in self._tasks.states}
+        return box_looks([box.keys for box in self.drawing.boxes], states, self._tasks.active, self._lens)
+
+    def _look_again(self) -> None:
+        looks = self._current_looks()
+        if looks != self.looks:
+            self.looks = looks
+            self.looked.emit()
+
+
+def _frames(graph: NetworkGraph) -> tuple[Frame, ...]:
+    return tuple(
+        Frame(
+            repeat=number,
+            title=f"{occurrence + 1} of {repeat.count}",
+            boxes=tuple(range(start, start + repeat.size)),
+        )
+        for number, repeat in enumerate(graph.repeats)
+        for occurrence, start in enumerate(range(repeat.first, repeat.nodes.stop, repeat.size))
+    )
