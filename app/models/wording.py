@@ -57,7 +57,8 @@ def graph_facts(graph: NetworkGraph, report: ImportReport | None) -> str:
         parts.append(f"{untuned:,} calls without a task")
     parts += [f"{repeat.count} × a block of {repeat.size} calls" for repeat in graph.repeats[:3]]
     if report is not None:
-        noticed = f"{len(report.issues):,} things noticed" if len(report.issues) != 1 else "1 thing noticed"
+        count = len(report.issues)
+        noticed = {0: "nothing unusual", 1: "1 thing noticed"}.get(count, f"{count:,} things noticed")
         parts.append(f"imported in {report.seconds:.1f} s, {noticed}")
     return " · ".join(parts)
 

@@ -150,8 +150,9 @@ class NetworkPanel(QWidget):
         flow = Flow.DOWN if self.turn.isChecked() else Flow.RIGHT
         self.view.show_drawing(graph.drawing, graph.looks, flow)
         self.view.choose(graph.boxes_of(self._key))
-        self.fold.setChecked(graph.folded)
-        self.fold.setEnabled(bool(graph.graph and graph.graph.repeats))
+        repeats = bool(graph.graph and graph.graph.repeats)
+        self.fold.setEnabled(repeats)
+        self.fold.setChecked(graph.folded and repeats)
         self._tell_legend()
         self._search(self.search.text())
         if graph.graph is not None:

@@ -237,6 +237,16 @@ def test_a_thousand_nodes_open_whole_and_stay_as_drawn_when_a_run_begins(
     panel.grab()
 
 
+def test_a_click_on_the_minimap_goes_there(panel: NetworkPanel, models: StudioModels, qtbot: QtBot) -> None:
+    show(models, blocks=30)
+    panel.show()
+    models.graph.set_folded(False)
+    last, minimap = panel.view.boxes[-1], panel.view.minimap
+    assert not panel.view.sight().contains(last.pos())
+    qtbot.mouseClick(minimap, Qt.MouseButton.LeftButton, pos=QPoint(minimap.width() - 2, minimap.height() // 2))
+    assert panel.view.sight().contains(last.pos())
+
+
 def test_a_network_without_a_graph_says_so(panel: NetworkPanel, models: StudioModels) -> None:
     assert panel._stack.currentIndex() == 0
     show(models)
