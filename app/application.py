@@ -16,6 +16,8 @@ from types import FrameType, TracebackType
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
+from app.checkpoint_controller import CheckpointController
+from app.checkpoint_wiring import CheckpointWiring
 from app.controller import Controller
 from app.jobs.engine_process import EngineTarget
 from app.jobs.engine_thread import EngineThread
@@ -35,6 +37,7 @@ class Studio:
     models: StudioModels
     engine: EngineThread
     controller: Controller
+    checkpoints: CheckpointController
     window: MainWindow
     theme: Theme
 
@@ -46,16 +49,20 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     models = StudioModels()
     engine = EngineThread(target)
     controller = Controller(models, engine, settings)
+    checkpoints = CheckpointController(models, engine, controller)
     window = MainWindow(models, settings, theme)
     connect(controller, window)
+    wiring = CheckpointWiring(window, models, controller, checkpoints)
+    window.open_requested.connect(wiring.open_network)
     engine.start()
-    return Studio(models=models, engine=engine, controller=controller, window=window, theme=theme)
+    return Studio(
+        models=models, engine=engine, controller=controller, checkpoints=checkpoints, window=window, theme=theme
+    )
 
 
 def connect(controller: Controller, window: MainWindow) -> None:
     """Intents to the controller, its announcements to the window."""
     form = window.run_panel.form
-    window.open_requested.connect(lambda path: controller.open_network(path, form.request.target))
     window.sample_requested.connect(controller.tune_sample)
     window.start_requested.connect(controller.start_run)
     window.hold_requested.connect(controller.hold_or_resume)

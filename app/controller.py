@@ -17,7 +17,7 @@ from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models import library_table, wording
 from app.models.announcement import Announcement, Mood, WayOn
 from app.models.log_table import Entry, EntryKind
-from app.models.run_request import RunRequest
+from app.models.run_request import RunRequest, Shapes
 from app.models.run_state import PHASES, Activity, EngineHealth, OpenedNetwork
 from app.models.studio import StudioModels
 from app.settings import Settings
@@ -50,7 +50,7 @@ class Controller(QObject):
         self._models, self._engine, self._settings = models, engine, settings
         self._path: str | None = None
         self._opening: str | None = None
-        self._wanted: tuple[str | None, str] | None = None
+        self._wanted: tuple[str | None, str, int | None, Shapes] | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
         self._handlers: dict[type[events.Event], Callable[[Any], None]] = {
@@ -72,11 +72,13 @@ class Controller(QObject):
 
     # Intents
 
-    def open_network(self, path: str | None, target: str = "cpu") -> None:
+    def open_network(
+        self, path: str | None, target: str = "cpu", threads: int | None = None, shapes: Shapes = ()
+    ) -> None:
         """Open an ONNX file, None for the bundled sample. While another is being opened, the last wish wins."""
         run = self._models.run
         if run.activity is Activity.OPENING:
-            self._wanted = (path, target)
+            self._wanted = (path, target, threads, shapes)
             return
         if run.activity not in {Activity.IDLE, Activity.READY}:
             self._announce(Mood.WARN, "Stop the run before another network is opened.")
@@ -85,14 +87,14 @@ class Controller(QObject):
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else SAMPLE_NAME
         self.announced.emit(None)
-        self._engine.send(events.OpenNetwork(path=path, target=target))
+        self._engine.send(events.OpenNetwork(path=path, target=target, threads=threads, shapes=shapes))
         run.announce()
 
     def tune_sample(self, request: RunRequest) -> None:
         """Open the bundled sample network and start a run on it."""
-        self.open_network(None, request.target)
+        self.open_network(None, request.target, request.threads)
         if self._models.run.activity is Activity.OPENING:
-            self._after_opening = request
+            self._after_opening = replace(request, shapes=())
 
     def start_run(self, request: RunRequest) -> None:
         """Tune the network on screen."""
@@ -103,6 +105,17 @@ class Controller(QObject):
         self._settings.request = request
         self.workspace_chosen.emit(workspace)
         self._begin(request.config(self._path, workspace))
+
+    def repeat_run(self, config: RunConfig) -> None:
+        """Start a run of the network on screen as an earlier one was configured."""
+        if self._models.run.activity is Activity.READY:
+            self.workspace_chosen.emit(config.workspace)
+            self._begin(config)
+
+    @property
+    def asked_path(self) -> str | None:
+        """The file that was opened last, or could not be; None for the sample."""
+        return self._opening
 
     def hold_or_resume(self) -> None:
         """Pause a running run, resume a paused one."""
@@ -329,9 +342,9 @@ class Controller(QObject):
         """Open the network that was asked for while another was being opened."""
         if self._wanted is None:
             return False
-        (path, target), self._wanted = self._wanted, None
+        wish, self._wanted = self._wanted, None
         self._settle()
-        self.open_network(path, target)
+        self.open_network(*wish)
         return True
 
     def _forget_results(self) -> None:

@@ -27,6 +27,7 @@ from app.models.studio import StudioModels
 from app.settings import Settings
 from app.theme import Scheme, Theme
 from app.tokens import Tokens
+from app.views.checkpoints_panel import CheckpointsPanel
 from app.views.failures_panel import FailuresPanel
 from app.views.library_panel import LibraryPanel
 from app.views.log_panel import LogPanel
@@ -92,11 +93,12 @@ class MainWindow(QMainWindow):
         self.start_page = StartPage()
         self.task_panel = TaskPanel(models.tasks, models.run)
         self.network_panel = NetworkPanel(models)
-        self.run_panel = RunPanel(models.run)
+        self.run_panel = RunPanel(models.run, models.budget)
         self.plots_panel = PlotsPanel(models)
         self.failures_panel = FailuresPanel(models.failures)
         self.library_panel = LibraryPanel(models.library, models.run)
         self.log_panel = LogPanel(models.log)
+        self.checkpoints_panel = CheckpointsPanel(models.checkpoints, models.training, models.run)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.start_page)
         self._pages.addWidget(self.plots_panel)
@@ -114,6 +116,7 @@ class MainWindow(QMainWindow):
             "network": self.network_panel,
             "failures": self.failures_panel,
             "library": self.library_panel,
+            "checkpoints": self.checkpoints_panel,
             "log": self.log_panel,
         }
         docks = {}
@@ -131,7 +134,7 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.setTabPosition(bottom, QTabWidget.TabPosition.North)
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.docks["run"])
-        below = [self.docks[name] for name in ("tasks", "network", "failures", "library", "log")]
+        below = [self.docks[name] for name in ("tasks", "network", "failures", "library", "checkpoints", "log")]
         for dock in below:
             self.addDockWidget(bottom, dock)
         for first, second in pairwise(below):
@@ -206,7 +209,13 @@ class MainWindow(QMainWindow):
         self.actions_.check_scheme(self._theme.scheme)
         for view in (self.banner, self.start_page, self.task_panel, self.run_panel, self.plots_panel):
             view.apply_tokens(tokens)
-        for panel in (self.network_panel, self.failures_panel, self.library_panel, self.log_panel):
+        for panel in (
+            self.network_panel,
+            self.failures_panel,
+            self.library_panel,
+            self.checkpoints_panel,
+            self.log_panel,
+        ):
             panel.apply_tokens(tokens)
 
     # Questions to a person
@@ -223,6 +232,7 @@ class MainWindow(QMainWindow):
         folder = QFileDialog.getExistingDirectory(self, "Workspace", self.run_panel.form.request.workspace)
         if folder:
             self.run_panel.form.set_workspace(folder)
+            self.run_panel.form.workspace_edited.emit(folder)
 
     def choose_export_folder(self) -> None:
         """Ask for the folder of the bundle."""
@@ -306,7 +316,7 @@ class MainWindow(QMainWindow):
         self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802  Qt's name
-        if self._models.run.busy and not self._may_close:
+        if (self._models.run.busy or self._models.training.training) and not self._may_close:
             event.ignore()
             self._ask_to_close()
             return
@@ -325,13 +335,14 @@ class MainWindow(QMainWindow):
         if self._question is not None:
             self._question.raise_()
             return
+        name, kept = wording.closing(self._models.run)
         question = QMessageBox(
             QMessageBox.Icon.Question,
-            "A run is on",
-            "Stop the run and close the studio?",
+            f"A {name} is on",
+            f"Stop the {name} and close the studio?",
             parent=self,
         )
-        question.setInformativeText("Everything measured is kept; the run can be continued later.")
+        question.setInformativeText(kept)
         stop = question.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
         question.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
         question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -60,12 +60,12 @@ class Settings:
 
     @property
     def request(self) -> RunRequest:
-        """The form as it was left; the workspace is not kept, since it belongs to one network."""
+        """The form as it was left; workspace, checkpoint and shapes are not kept, since they belong to one network."""
         kept = self._read_json("request")
         if not isinstance(kept, dict):
             return RunRequest()
         default = asdict(RunRequest())
-        known = {field.name for field in fields(RunRequest)} - {"workspace"}
+        known = {field.name for field in fields(RunRequest)} - {"workspace", "checkpoint", "shapes"}
         readable = {name: kept[name] for name in known & kept.keys() if _same_kind(kept[name], default[name], name)}
         return RunRequest(**{**default, **readable})
 
@@ -97,6 +97,6 @@ class Settings:
 
 
 def _same_kind(value: object, default: object, name: str) -> bool:
-    if name in {"minutes", "trials"}:
+    if name in {"minutes", "trials", "threads"}:
         return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
     return type(value) is type(default)

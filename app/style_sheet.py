@@ -84,6 +84,9 @@ QSpinBox::down-button, QDoubleSpinBox::down-button { border: none; background: t
     subcontrol-position: bottom right; }
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url(icons:chevron-up.svg); width: 9px; height: 9px; }
 QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url(icons:chevron-down.svg); width: 9px; height: 9px; }
+QDoubleSpinBox#weight { padding: 4px 0px; }
+QDoubleSpinBox#weight::up-button, QDoubleSpinBox#weight::down-button { width: 0px; }
+QDoubleSpinBox#weight::up-arrow, QDoubleSpinBox#weight::down-arrow { image: none; width: 0px; height: 0px; }
 QToolButton#browse { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 5px; }
 QToolButton#browse:hover { border-color: $accent; }
 QToolButton#plotmenu { background: $surface; border: 1px solid $border; border-radius: 5px; padding: 6px; }

@@ -17,6 +17,7 @@ room                      what it does                                          
 ``graphs``                the network as a graph that can be drawn                                 -
 ``config``                one frozen, keyword-only config per stage                                -
 ``events``                what a run tells its watcher, what a watcher asks of a run               -
+``checkpoint_events``     the same for checkpoints, training and learning                          -
 ``errors``                the sentences a person gets                                              -
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm

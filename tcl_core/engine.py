@@ -21,9 +21,10 @@ from pathlib import Path
 
 from tcl_core.config import LibraryConfig, NetworkConfig
 from tcl_core.domain import Failure, Stage
-from tcl_core.errors import Interrupted, UserError
+from tcl_core.errors import Interrupted, OpenShapes, UserError
 from tcl_core.events import (
     CancelToken,
+    CheckpointCommand,
     Command,
     Crashed,
     EngineReady,
@@ -144,7 +145,7 @@ class _Engine:
                 self._tell(CancelToken.stop)  # the owner is gone; the reader ends us
 
     def _guard(self, command: Command, token: CancelToken) -> None:
-        stage = Stage.IMPORT
+        stage = Stage.LEARN if isinstance(command, CheckpointCommand) else Stage.IMPORT
         try:
             for event in self._carry_out(command, token):
                 if isinstance(event, PhaseChanged):
@@ -153,7 +154,8 @@ class _Engine:
                     self._last = event
                 self._send(event)
         except UserError as error:
-            self._send(Refused(stage=error.stage, sentence=str(error)))
+            shapes = error.shapes if isinstance(error, OpenShapes) else ()
+            self._send(Refused(stage=error.stage, sentence=str(error), shapes=shapes))
         except Interrupted:
             self._send(self._stopped())
         except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the engine lives on
@@ -178,6 +180,11 @@ class _Engine:
 
     def _carry_out(self, command: Command, token: CancelToken) -> Iterator[Event]:
         """The events of one command. TVM and the stages are imported here: in this process, and not before."""
+        if isinstance(command, CheckpointCommand):
+            from tcl_core.training.commands import carry_out
+
+            yield from carry_out(command, self._send, token)
+            return
         from tcl_core.store import Workspace
         from tcl_core.tuner import Tuner, export_network, open_network
 

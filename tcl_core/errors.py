@@ -1,5 +1,7 @@
 """The sentences a person gets: an expected error names the thing that is wrong and how to mend it."""
 
+from typing import Any
+
 
 class UserError(Exception):
     """Bad input or a machine that lacks something: one clear sentence, exit status 2, nothing lost.
@@ -12,9 +14,20 @@ class UserError(Exception):
         super().__init__(sentence)
         self.stage = stage
 
-    def __reduce__(self) -> tuple[type["UserError"], tuple[str, str]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle both parts: the default would call the constructor with the sentence alone."""
         return (type(self), (self.stage, str(self)))
+
+
+class OpenShapes(UserError):
+    """A network with dynamic inputs. `shapes`: a proposal by input name that would fix all of them."""
+
+    def __init__(self, sentence: str, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> None:
+        super().__init__("network", sentence)
+        self.shapes = shapes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (str(self), self.shapes))
 
 
 class Interrupted(Exception):

@@ -170,10 +170,14 @@ class Collected(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Refused(Event):
-    """A command could not be carried out: bad input, with the one sentence a person gets."""
+    """A command could not be carried out: bad input, with the one sentence a person gets.
+
+    `shapes`: dimensions by input name that would mend it, where those are what is missing.
+    """
 
     stage: str
     sentence: str
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +234,14 @@ class Quit:
     """Command: end the engine process."""
 
 
-Command = OpenNetwork | StartRun | PauseRun | ResumeRun | StopRun | ExportLibrary | Quit
+@dataclass(frozen=True, kw_only=True)
+class CheckpointCommand:
+    """Base of the commands of `checkpoint_events`. `workspace`: its folder; None for what ships alone."""
+
+    workspace: str | None
+
+
+Command = OpenNetwork | StartRun | PauseRun | ResumeRun | StopRun | ExportLibrary | CheckpointCommand | Quit
 
 
 class CancelToken:

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
 from app.jobs.engine_process import EngineProcess, EngineTarget, describe_exit
+from tcl_core.checkpoint_events import CheckpointDone, TrainingStopped
 from tcl_core.domain import Stage
 from tcl_core.events import (
     Command,
@@ -56,7 +57,7 @@ def leaves_measuring(event: Event) -> bool:
     """Whether an event shows that a stop was obeyed: the run is over, or only its library is still being built."""
     if isinstance(event, PhaseChanged):
         return event.stage is Stage.LIBRARY
-    return isinstance(event, Finished | LibraryBuilt | Refused | Crashed)
+    return isinstance(event, Finished | LibraryBuilt | Refused | Crashed | CheckpointDone | TrainingStopped)
 
 
 class EngineThread(QThread):

@@ -22,6 +22,7 @@ class WayOn(StrEnum):
     REVIVE_ENGINE = "start the engine"
     SHOW_LIBRARY = "show the library"
     SHOW_LOG = "show the log"
+    RESTORE_CHECKPOINT = "restore the checkpoint"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,8 @@ class Activity(StrEnum):
     PAUSED = "paused"
     STOPPING = "stopping"
     EXPORTING = "exporting"
+    TEACHING = "teaching"
+    """Checkpoints are being trained, copied or removed."""
 
 
 BUSY = frozenset({Activity.RUNNING, Activity.PAUSED, Activity.STOPPING})
@@ -90,6 +92,17 @@ class RunState(QObject):
     def busy(self) -> bool:
         """Whether a run is on."""
         return self.activity in BUSY
+
+    @property
+    def checkpoints_held(self) -> str:
+        """Why checkpoints cannot be changed now; "" when they can."""
+        if self.engine is not EngineHealth.READY:
+            return "The engine is starting." if self.engine is EngineHealth.STARTING else "The engine is down."
+        if self.busy:
+            return "A run is on: checkpoints can be changed once it is over."
+        if self.activity in {Activity.OPENING, Activity.EXPORTING}:
+            return "The engine is busy for a moment."
+        return "" if self.activity is not Activity.TEACHING else "The engine is at work on a checkpoint."
 
     def heartbeat_age_s(self) -> float:
         """Seconds since the run's last sign of life."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
+from app.models.budget_check import BudgetCheck
+from app.models.checkpoint_table import CheckpointTableModel
 from app.models.failure_tree import FailureTreeModel
 from app.models.import_report import ImportIssueTable, OperatorTable
 from app.models.library_table import LibraryTableModel
@@ -14,6 +16,7 @@ from app.models.round_series import RoundSeries
 from app.models.run_state import RunState
 from app.models.stage_times import StageTimes
 from app.models.task_table import TaskTableModel
+from app.models.training_state import TrainingState
 
 
 class StudioModels(QObject):
@@ -33,6 +36,9 @@ class StudioModels(QObject):
         self.stage_times = StageTimes(self)
         self.library = LibraryTableModel(self)
         self.log = LogTableModel(self)
+        self.checkpoints = CheckpointTableModel(self)
+        self.training = TrainingState(self)
+        self.budget = BudgetCheck(self.run, self.tasks, self.checkpoints, self)
 
     def flush(self) -> None:
         """Announce what a batch of events changed."""

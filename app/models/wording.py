@@ -79,6 +79,7 @@ def phase(run: RunState) -> str:
         Activity.PAUSED: "Paused",
         Activity.STOPPING: stopping,
         Activity.EXPORTING: "Exporting the library",
+        Activity.TEACHING: "At work on checkpoints",
     }[run.activity]
 
 
@@ -98,3 +99,10 @@ def ending(finished: Finished) -> str:
     """How a run ended, one sentence."""
     reason = _ENDINGS.get(finished.reason, finished.reason)
     return f"Finished after {quantities.clock(finished.seconds)} and {finished.trials:,} trials: {reason}."
+
+
+def closing(run: RunState) -> tuple[str, str]:
+    """What closing the studio would stop, and what is kept of it."""
+    if run.busy:
+        return "run", "Everything measured is kept; the run can be continued later."
+    return "training", "What it has learned so far is lost unless you stop it first; records and checkpoints stay."

@@ -1,4 +1,4 @@
-"""What a run is to be: target, budget, sampler, cost model, seed, workspace."""
+"""What a run is to be: target, threads, budget, sampler, cost model, checkpoint, shapes, seed, workspace."""
 
 from __future__ import annotations
 
@@ -15,27 +15,47 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon
-from app.models.run_request import RunRequest
+from app.models.run_request import RunRequest, Shapes, parse_shapes, shapes_text
 from app.tokens import Tokens
+from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.parts import label
+from app.widgets.weight_fields import WeightFields
 from tcl_core.config import COST_MODELS, SAMPLERS
 
 _SAMPLER_HINT = (
     "Which of the best predicted candidates are measured: rdu weighs representativeness, diversity and uncertainty "
     "against the score; topk takes the score alone; kcenter diversity; uncertainty; random."
 )
-_MODEL_HINT = "What predicts the score of a candidate: mamba (ours), xgb (MetaSchedule's own), random (no prediction)."
+_MODEL_HINT = (
+    "What predicts the score of a candidate: mamba (ours), transformer, lstm, mlp, xgb (MetaSchedule's own), random "
+    "(no prediction)."
+)
+_SHAPES_HINT = "Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened."
+_WEIGHTED = "rdu"
+"""The sampler that the weights belong to."""
 
 
 class RunForm(QWidget):
-    """Holds a `RunRequest`. Signals: browse_requested, for a workspace folder."""
+    """Holds a `RunRequest`.
+
+    Signals: browse_requested, for a workspace folder; checkpoint_wanted, for a checkpoint's file; workspace_edited,
+    with the folder a person wrote; reopen_requested, with the shapes as they are now; changed.
+    """
 
     browse_requested = Signal()
+    checkpoint_wanted = Signal()
+    workspace_edited = Signal(str)
+    reopen_requested = Signal()
+    changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._target = QLineEdit()
         self._target.setToolTip('"cpu" for this machine, cpu:x86-64-v3, cuda, or a TVM target as JSON')
+        self._threads = QSpinBox()
+        self._threads.setRange(0, 4096)
+        self._threads.setSpecialValueText("all cores")
+        self._threads.setToolTip("Threads of a measurement; 0 for all physical cores")
         self._minutes = QDoubleSpinBox()
         self._minutes.setRange(0.0, 100_000.0)
         self._minutes.setDecimals(1)
@@ -49,13 +69,20 @@ class RunForm(QWidget):
         self._sampler = QComboBox()
         self._sampler.addItems(SAMPLERS)
         self._sampler.setToolTip(_SAMPLER_HINT)
+        self._weights = WeightFields()
+        self._sampler.currentTextChanged.connect(lambda name: self._weights.setEnabled(name == _WEIGHTED))
         self._cost_model = QComboBox()
         self._cost_model.addItems(COST_MODELS)
         self._cost_model.setToolTip(_MODEL_HINT)
         self._seed = QSpinBox()
         self._seed.setRange(0, 2_147_483_647)
         self._seed.setToolTip("The same seed makes the same choices")
-        for field in (self._minutes, self._trials, self._seed):
+        self.checkpoint = CheckpointBox()
+        self._shapes = QLineEdit()
+        self._shapes.setPlaceholderText("as in the file")
+        self._shapes.setToolTip(_SHAPES_HINT)
+        self._shapes_problem = label("", "warn", wrap=True)
+        for field in (self._threads, self._minutes, self._trials, self._seed):
             # Padding from the style sheet does not reach the field inside a spin box.
             field.lineEdit().setTextMargins(5, 0, 0, 0)
         self._workspace = QLineEdit()
@@ -66,6 +93,21 @@ class RunForm(QWidget):
         self._browse.setAccessibleName("Choose the workspace folder")
         self._browse.clicked.connect(self.browse_requested)
         self._lay_out()
+        self._connect()
+
+    def _connect(self) -> None:
+        for spin in (self._threads, self._minutes, self._trials, self._seed):
+            spin.valueChanged.connect(self.changed)
+        for box in (self._sampler, self._cost_model):
+            box.currentTextChanged.connect(self.changed)
+        for line in (self._target, self._workspace):
+            line.textChanged.connect(self.changed)
+        self._weights.changed.connect(self.changed)
+        self.checkpoint.chosen.connect(self.changed)
+        self.checkpoint.browse_requested.connect(self.checkpoint_wanted)
+        self._shapes.textChanged.connect(self._judge_shapes)
+        self._shapes.returnPressed.connect(self._reopen)
+        self._workspace.editingFinished.connect(lambda: self.workspace_edited.emit(self._workspace.text().strip()))
 
     def _lay_out(self) -> None:
         folder = QWidget()
@@ -80,10 +122,14 @@ class RunForm(QWidget):
         form.setColumnStretch(1, 1)
         fields = (
             ("Target", self._target),
+            ("Threads", self._threads),
             ("Minutes", self._minutes),
             ("Trials", self._trials),
             ("Sampler", self._sampler),
+            ("Weights", self._weights),
             ("Cost model", self._cost_model),
+            ("Checkpoint", self.checkpoint),
+            ("Shapes", self._shapes),
             ("Seed", self._seed),
             ("Workspace", folder),
         )
@@ -94,16 +140,25 @@ class RunForm(QWidget):
             form.addWidget(caption, number, 0)
             form.addWidget(field, number, 1)
         self._workspace.setAccessibleName("Workspace folder")
+        form.addWidget(self._shapes_problem, len(fields), 0, 1, 2)
+        self._shapes_problem.hide()
 
     @property
     def request(self) -> RunRequest:
         """The form's values."""
+        representativeness, diversity, uncertainty = self._weights.weights
         return RunRequest(
             target=self._target.text().strip() or "cpu",
+            threads=self._threads.value() or None,
             minutes=self._minutes.value() or None,
             trials=self._trials.value() or None,
             sampler=self._sampler.currentText(),
+            representativeness=representativeness,
+            diversity=diversity,
+            uncertainty=uncertainty,
             cost_model=self._cost_model.currentText(),
+            checkpoint=self.checkpoint.checkpoint,
+            shapes=self._read_shapes()[0],
             seed=self._seed.value(),
             workspace=self._workspace.text().strip(),
         )
@@ -111,10 +166,14 @@ class RunForm(QWidget):
     def set_request(self, request: RunRequest) -> None:
         """Fill the form."""
         self._target.setText(request.target)
+        self._threads.setValue(request.threads or 0)
         self._minutes.setValue(request.minutes or 0.0)
         self._trials.setValue(request.trials or 0)
         self._sampler.setCurrentText(request.sampler)
+        self._weights.set_weights((request.representativeness, request.diversity, request.uncertainty))
         self._cost_model.setCurrentText(request.cost_model)
+        self.checkpoint.set_checkpoint(request.checkpoint)
+        self.set_shapes(request.shapes)
         self._seed.setValue(request.seed)
         self.set_workspace(request.workspace)
 
@@ -122,6 +181,38 @@ class RunForm(QWidget):
         """Fill in the workspace alone."""
         self._workspace.setText(folder)
         self._workspace.setCursorPosition(len(folder))
+
+    def set_shapes(self, shapes: Shapes) -> None:
+        """Fill in the shapes alone."""
+        self._shapes.setText(shapes_text(shapes))
+
+    def choose_checkpoint(self, path: str | None, cost_model: str = "") -> None:
+        """Choose what the cost model starts from, and the cost model it is for where that is known."""
+        self.checkpoint.set_checkpoint(path)
+        if cost_model:
+            self._cost_model.setCurrentText(cost_model)
+        self.changed.emit()
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the form, one sentence; "" when it can be used."""
+        return self._read_shapes()[1]
+
+    def _read_shapes(self) -> tuple[Shapes, str]:
+        try:
+            return parse_shapes(self._shapes.text()), ""
+        except ValueError as error:
+            return (), str(error)
+
+    def _judge_shapes(self) -> None:
+        problem = self.problem
+        self._shapes_problem.setText(problem)
+        self._shapes_problem.setVisible(bool(problem))
+        self.changed.emit()
+
+    def _reopen(self) -> None:
+        if not self.problem:
+            self.reopen_requested.emit()
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

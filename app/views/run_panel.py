@@ -18,8 +18,10 @@ from PySide6.QtWidgets import (
 
 from app.icons import icon
 from app.models import quantities, wording
+from app.models.budget_check import BudgetCheck
 from app.models.run_state import Activity, RunState
 from app.tokens import Tokens
+from app.views.past_runs import PastRunsButton
 from app.views.run_form import RunForm
 from app.widgets.parts import label, line
 
@@ -31,10 +33,13 @@ class RunPanel(QWidget):
     hold_requested = Signal()
     stop_requested = Signal()
 
-    def __init__(self, run: RunState, parent: QWidget | None = None) -> None:
+    def __init__(self, run: RunState, budget: BudgetCheck, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._run = run
+        self._run, self._budget = run, budget
         self.form = RunForm()
+        self.past_runs = PastRunsButton()
+        self._check = label("", "muted", wrap=True)
+        self._check.setAccessibleName("Whether the budget suffices")
         self._start = QPushButton("Start")
         self._start.setObjectName("primary")
         self._start.setToolTip("Tune the network (F5)")
@@ -58,6 +63,8 @@ class RunPanel(QWidget):
         self._pulse.setInterval(1000)
         self._pulse.timeout.connect(self._beat)
         run.changed.connect(self.refresh)
+        budget.changed.connect(self._judge)
+        self.form.changed.connect(self._judge)
         self.refresh()
 
     def _lay_out(self) -> None:
@@ -66,11 +73,13 @@ class RunPanel(QWidget):
         layout.setContentsMargins(12, 6, 12, 12)
         layout.setSpacing(10)
         layout.addWidget(self.form)
+        layout.addWidget(self._check)
         buttons = QHBoxLayout()
         buttons.setSpacing(6)
         for button in (self._start, self._hold, self._stop):
             buttons.addWidget(button, 1)
         layout.addLayout(buttons)
+        layout.addWidget(self.past_runs)
         layout.addWidget(line())
         layout.addWidget(self._phase)
         layout.addWidget(self._bar)
@@ -107,14 +116,16 @@ class RunPanel(QWidget):
         return grid
 
     def request_start(self) -> None:
-        """The start intent, with the form as it is."""
+        """The start intent, with the form as it is; none while something is wrong with it."""
+        if self.form.problem:
+            return
         self.start_requested.emit(self.form.request)
 
     def action_states(self) -> dict[str, bool]:
         """Which of start, hold, stop and open make sense now."""
         activity = self._run.activity
         return {
-            "start": activity is Activity.READY,
+            "start": activity is Activity.READY and not self.form.problem,
             "hold": activity in {Activity.RUNNING, Activity.PAUSED},
             "stop": self._run.busy,
             "open": activity in {Activity.IDLE, Activity.READY},
@@ -130,6 +141,8 @@ class RunPanel(QWidget):
         self._hold.setText("Resume" if paused else "Pause")
         self._hold.setToolTip("Go on" if paused else "Hold at the next candidate (F6)")
         self.form.setEnabled(not run.busy)
+        self.past_runs.show_for(run.opened.network.name if run.opened else "", ready=states["start"])
+        self._judge()
         self._phase.setText(wording.phase(run))
         self._show_progress()
         waiting = run.activity in {Activity.OPENING, Activity.EXPORTING}
@@ -139,6 +152,17 @@ class RunPanel(QWidget):
         elif not run.busy:
             self._pulse.stop()
         self._beat()
+
+    def _judge(self) -> None:
+        """The budget check, in words and never in colour alone."""
+        verdict = self._budget.judge(self.form.request)
+        role = "muted" if verdict.enough else "warn"
+        if self._check.objectName() != role:
+            self._check.setObjectName(role)
+            self._check.style().polish(self._check)
+        self._check.setText(verdict.sentence)
+        self._check.setVisible(bool(verdict.sentence) and not self._run.busy)
+        self._start.setEnabled(self.action_states()["start"])
 
     def _show_progress(self) -> None:
         run, progress = self._run, self._run.progress

@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from tcl_core.errors import UserError
+from tcl_core.errors import OpenShapes, UserError
 
 Dimension = int | str | None
 """A number, the name of a symbolic dimension, or nothing at all."""
@@ -105,9 +105,9 @@ def _forget_inferred(model: Any) -> None:
 
 
 def require_static_inputs(model: Any) -> None:
-    """Raises: UserError for open or zero-size dimensions of inputs, with the ``--shape`` that would fix them."""
+    """Raises: OpenShapes for open or zero-size dimensions of inputs, with the ``--shape`` that would fix them."""
     open_parts: list[str] = []
-    flags: list[str] = []
+    mends: list[tuple[str, tuple[int, ...]]] = []
     for value in data_inputs(model):
         if not value.type.HasField("tensor_type") or value.type.tensor_type.elem_type == onnx.TensorProto.STRING:
             raise UserError(
@@ -115,10 +115,10 @@ def require_static_inputs(model: Any) -> None:
                 f"Input '{value.name}' is not a numeric tensor; export the network without its text or sequence parts.",
             )
         dims = dimensions(value)
-        flag = f"--shape {value.name}={','.join(map(str, _suggestion(dims)))}"
+        mend = (value.name, _suggestion(dims))
         if dims is None:
             open_parts.append(f"input '{value.name}' has no shape")
-            flags.append(flag)
+            mends.append(mend)
             continue
         for axis, dim in enumerate(dims):
             if not isinstance(dim, int):
@@ -127,10 +127,11 @@ def require_static_inputs(model: Any) -> None:
             elif dim == 0:
                 open_parts.append(f"dimension {axis} of input '{value.name}' has size zero")
         if any(not isinstance(dim, int) or dim == 0 for dim in dims):
-            flags.append(flag)
+            mends.append(mend)
     if open_parts:
         listed = ", ".join(open_parts)
-        raise UserError("network", f"{listed[0].upper()}{listed[1:]}; fix it, for example with {' '.join(flags)}.")
+        flags = " ".join(f"--shape {name}={','.join(map(str, sizes))}" for name, sizes in mends)
+        raise OpenShapes(f"{listed[0].upper()}{listed[1:]}; fix it, for example with {flags}.", tuple(mends))
 
 
 def _suggestion(dims: tuple[Dimension, ...] | None) -> tuple[int, ...]:

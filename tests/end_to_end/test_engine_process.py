@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import onnx
 import psutil
 import pytest
 
 from tcl_core import engine
+from tcl_core.checkpoint_events import ListWorkspace, TrainModel, WorkspaceListed
 from tcl_core.config import Budget, RunConfig
 from tcl_core.events import (
     EngineReady,
@@ -102,6 +104,21 @@ def test_open_refuse_pause_stop_and_quit(served: Served, tmp_path: Path) -> None
     served.pipe.send(Quit())
     served.process.join(20)
     assert served.process.exitcode == 0
+
+
+def test_a_dynamic_network_is_refused_with_shapes_and_a_workspace_is_listed(served: Served, tmp_path: Path) -> None:
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 8]) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, tmp_path / "dynamic.onnx")
+    served.pipe.send(OpenNetwork(path=str(tmp_path / "dynamic.onnx")))
+    refused = served.wait_for(Refused)[-1]
+    assert isinstance(refused, Refused) and refused.shapes == (("x", (1, 8)),)
+    served.pipe.send(ListWorkspace(workspace=str(tmp_path / "w")))
+    assert served.wait_for(WorkspaceListed)[-1].workspace == str(tmp_path / "w")
+    served.pipe.send(TrainModel(workspace=str(tmp_path / "w"), platform="cpu"))
+    refused = served.wait_for(Refused)[-1]
+    assert isinstance(refused, Refused) and str(tmp_path / "w") in refused.sentence
 
 
 def test_a_killed_engine_leaves_its_records_and_no_process(served: Served, tmp_path: Path) -> None:

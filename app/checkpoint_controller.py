@@ -1,0 +1,215 @@
+"""Decides what an intent on checkpoints, or an event about them, does to the models; beside `controller`.
+
+The engine carries out one command after the other: while one on checkpoints is at work no run can start, and none of
+them is sent during a run. Lives in the window's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.jobs.engine_thread import EngineLoss, EngineThread
+from app.models.announcement import Announcement, Mood, WayOn
+from app.models.log_table import Entry, EntryKind
+from app.models.run_state import Activity, EngineHealth
+from app.models.studio import StudioModels
+from app.models.training_state import TrainingRequest
+from tcl_core import checkpoint_events as events
+from tcl_core.config import CostModelConfig
+from tcl_core.events import CheckpointCommand, Crashed, EngineReady, Event, Finished, NetworkOpened, Refused, StopRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Removed:
+    """What an undo needs: the file as it was."""
+
+    facts: events.CheckpointFacts
+    content: bytes
+
+
+class CheckpointController(QObject):
+    """Wires the checkpoint models and the engine thread.
+
+    Signals:
+        announced: an `Announcement` to show across the window.
+        made: path of a checkpoint that was just trained, learned or imported.
+        shapes_told: the shapes a network was opened with, or that would open it.
+    """
+
+    announced = Signal(object)
+    made = Signal(str)
+    shapes_told = Signal(tuple)
+
+    def __init__(self, models: StudioModels, engine: EngineThread, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._models, self._engine = models, engine
+        self._workspace = ""
+        self._removed: _Removed | None = None
+        self._put_back: TemporaryDirectory[str] | None = None
+        engine.events.connect(self.take_events)
+        engine.lost.connect(self.take_loss)
+
+    # Intents
+
+    def set_workspace(self, folder: str) -> None:
+        """Show another workspace; "" shows what ships."""
+        self._workspace = folder
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask what the workspace holds."""
+        if self._models.run.engine is EngineHealth.READY:
+            self._engine.send(events.ListWorkspace(workspace=self._workspace or None))
+
+    def export_checkpoint(self, facts: events.CheckpointFacts, out: str) -> None:
+        """Copy a checkpoint with its lineage to a new file; the engine writes over none."""
+        command = events.ExportCheckpoint(workspace=self._workspace or None, name=facts.key, out=out)
+        self._send(command, f"Exporting {facts.name}")
+
+    def import_checkpoint(self, path: str) -> None:
+        """Take a copy of a checkpoint's file into the workspace."""
+        command = events.ImportCheckpoint(workspace=self._workspace or None, path=path)
+        self._send(command, f"Importing {Path(path).name}")
+
+    def remove_checkpoint(self, facts: events.CheckpointFacts) -> None:
+        """Forget a checkpoint and delete its file; `restore` takes it back."""
+        self._removed = _keep(facts)
+        command = events.RemoveCheckpoint(workspace=self._workspace or None, name=facts.key)
+        self._send(command, f"Removing {facts.name}")
+
+    def restore(self) -> None:
+        """Take back the last removal: a run's own model returns to its place, any other is imported again."""
+        removed, held = self._removed, self._models.run.checkpoints_held
+        if removed is None:
+            return
+        if held:
+            sentence = f"{held} {removed.facts.name} can be restored then."
+            undo = WayOn.RESTORE_CHECKPOINT
+            self.announced.emit(Announcement(mood=Mood.WARN, sentence=sentence, action=undo, action_text="Undo"))
+            return
+        self._removed = None
+        facts = removed.facts
+        if facts.id is None:
+            Path(facts.path).write_bytes(removed.content)
+            self.announced.emit(Announcement(mood=Mood.GOOD, sentence=f"{facts.name} is back."))
+            self.refresh()
+            return
+        self._put_back = TemporaryDirectory(prefix="tcl-studio-")  # lives until the engine has read it
+        path = Path(self._put_back.name) / Path(facts.path).name
+        path.write_bytes(removed.content)
+        self.import_checkpoint(str(path))
+
+    def train(self, request: TrainingRequest) -> None:
+        """Train, or learn one more platform."""
+        workspace, platform = self._workspace or None, request.platform
+        command: CheckpointCommand
+        if request.learn:
+            seed = None if request.checkpoint else request.seed
+            command = events.LearnPlatform(workspace=workspace, platform=platform, parent=request.checkpoint, seed=seed)
+        else:
+            command = events.TrainModel(
+                workspace=workspace,
+                platform=platform,
+                checkpoint=request.checkpoint,
+                share=request.share,
+                seed=request.seed,
+                cost_model=CostModelConfig(name=request.model),
+            )
+        self._send(command, "Reading the records", training=True)
+
+    def stop(self) -> None:
+        """Stop a training, which keeps its best weights; a second stop ends the engine if that takes too long."""
+        training = self._models.training
+        if not training.training:
+            return
+        if training.stopping:
+            self._engine.stop_run()
+            return
+        training.stopping = True
+        self._engine.send(StopRun())
+        training.announce()
+
+    # Engine
+
+    @Slot(tuple)
+    def take_events(self, batch: tuple[Event, ...]) -> None:
+        """Apply a batch of events, then announce once."""
+        training = self._models.training
+        for event in batch:
+            match event:
+                case events.WorkspaceListed():
+                    if event.workspace == (self._workspace or None):
+                        self._models.checkpoints.set_listing(event)
+                case events.TrainingPhase():
+                    training.phase = event.text
+                case events.PassFinished():
+                    training.passes.append(event)
+                case events.CheckpointDone():
+                    self._done(event)
+                case events.TrainingStopped():
+                    self._end(Mood.NEUTRAL, event.sentence)
+                case NetworkOpened():
+                    self.shapes_told.emit(event.network.shapes)
+                case Refused() | Crashed():
+                    training.end()
+                    self._forget_copy()
+                    if isinstance(event, Refused) and event.shapes:
+                        self.shapes_told.emit(event.shapes)
+                case EngineReady() | Finished():
+                    self.refresh()
+        training.announce()
+
+    @Slot(object)
+    def take_loss(self, _loss: EngineLoss) -> None:
+        """The engine is gone, and with it what it was doing."""
+        self._forget_copy()
+        self._models.training.end()
+        self._models.training.announce()
+
+    def _done(self, event: events.CheckpointDone) -> None:
+        undo = WayOn.RESTORE_CHECKPOINT if event.deed is events.Deed.REMOVED and self._removed else None
+        self._end(Mood.GOOD, event.sentence, undo)
+        if event.deed in {events.Deed.TRAINED, events.Deed.LEARNED, events.Deed.IMPORTED}:
+            self.made.emit(event.path)
+        if event.deed is not events.Deed.EXPORTED:
+            self.refresh()
+
+    def _end(self, mood: Mood, sentence: str, undo: WayOn | None = None) -> None:
+        run = self._models.run
+        self._forget_copy()
+        self._models.training.end()
+        run.activity = Activity.IDLE if run.opened is None else Activity.READY
+        run.announce()
+        self._models.log.add(Entry(at=time.time(), kind=EntryKind.NOTICE, sentence=sentence, detail=""))
+        self.announced.emit(Announcement(mood=mood, sentence=sentence, action=undo, action_text="Undo" if undo else ""))
+
+    def _forget_copy(self) -> None:
+        if self._put_back is not None:
+            self._put_back.cleanup()
+            self._put_back = None
+
+    def _send(self, command: CheckpointCommand, phase: str, *, training: bool = False) -> None:
+        run = self._models.run
+        if run.engine is not EngineHealth.READY or run.activity not in {Activity.IDLE, Activity.READY}:
+            return
+        run.activity = Activity.TEACHING
+        self._models.training.begin(phase, training=training)
+        self.announced.emit(None)
+        self._engine.send(command)
+        run.announce()
+        self._models.training.announce()
+
+
+def _keep(facts: events.CheckpointFacts) -> _Removed | None:
+    """The file of a checkpoint that could be restored; None where it cannot be read."""
+    if facts.problem:
+        return None
+    try:
+        return _Removed(facts=facts, content=Path(facts.path).read_bytes())
+    except OSError:
+        return None

@@ -1,0 +1,113 @@
+"""Connects the checkpoints panel, the run form and the checkpoint controller; asks a person for files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog
+
+from app.checkpoint_controller import CheckpointController
+from app.controller import Controller
+from app.main_window import MainWindow
+from app.models.announcement import WayOn
+from app.models.checkpoint_table import start_model
+from app.models.run_request import request_of
+from app.models.studio import StudioModels
+from tcl_core.checkpoint_events import CheckpointFacts, PastRun
+
+_FILES = "Checkpoints (*.safetensors);;All files (*)"
+
+
+class CheckpointWiring(QObject):
+    """Lives as long as the window."""
+
+    def __init__(
+        self, window: MainWindow, models: StudioModels, controller: Controller, checkpoints: CheckpointController
+    ) -> None:
+        super().__init__(window)
+        self._window, self._models = window, models
+        self._controller, self._checkpoints = controller, checkpoints
+        panel, form = window.checkpoints_panel, window.run_panel.form
+        panel.import_requested.connect(self.choose_import)
+        panel.export_requested.connect(self.choose_export)
+        panel.remove_requested.connect(checkpoints.remove_checkpoint)
+        panel.start_chosen.connect(self.start_from)
+        panel.train_requested.connect(checkpoints.train)
+        panel.stop_requested.connect(checkpoints.stop)
+        checkpoints.made.connect(self._note_made)
+        checkpoints.announced.connect(window.banner.announce)
+        checkpoints.shapes_told.connect(form.set_shapes)
+        models.checkpoints.modelReset.connect(self._listed)
+        controller.workspace_chosen.connect(checkpoints.set_workspace)
+        form.workspace_edited.connect(checkpoints.set_workspace)
+        form.checkpoint_wanted.connect(self.choose_checkpoint)
+        form.reopen_requested.connect(self.reopen)
+        window.run_panel.past_runs.repeat_requested.connect(self.repeat)
+        window.banner.acted.connect(self._take_way_on)
+        self._made = ""
+
+    def open_network(self, path: str | None) -> None:
+        """Open a network as the form says; shapes belong to the network they were written for."""
+        request = self._window.run_panel.form.request
+        shapes = request.shapes if path is not None and path == self._controller.asked_path else ()
+        self._controller.open_network(path, request.target, request.threads, shapes)
+
+    def reopen(self) -> None:
+        """Open the network that was asked for last once more, with the shapes as they are now."""
+        if self._controller.asked_path is not None:
+            self.open_network(self._controller.asked_path)
+
+    def start_from(self, facts: CheckpointFacts) -> None:
+        """The next run starts from a checkpoint."""
+        self._window.run_panel.form.choose_checkpoint(facts.path, start_model(facts))
+        self._window.show_panel("run")
+
+    def repeat(self, past: PastRun) -> None:
+        """Show an earlier run's configuration and start it."""
+        self._window.run_panel.form.set_request(request_of(past.config))
+        self._controller.repeat_run(past.config)
+
+    # Questions to a person
+
+    def choose_checkpoint(self) -> None:
+        """Ask for the file that the next run starts from."""
+        path, _ = QFileDialog.getOpenFileName(self._window, "Start from a checkpoint", self._folder(), _FILES)
+        if path:
+            self._window.run_panel.form.choose_checkpoint(path)
+
+    def choose_import(self) -> None:
+        """Ask for a file to import."""
+        path, _ = QFileDialog.getOpenFileName(self._window, "Import a checkpoint", "", _FILES)
+        if path:
+            self._checkpoints.import_checkpoint(path)
+
+    def choose_export(self, facts: CheckpointFacts) -> None:
+        """Ask for a new file to export to."""
+        proposal = str(Path.home() / f"{facts.name}.safetensors")
+        # The engine refuses to write over a file, with a sentence; asking here would promise otherwise.
+        option = QFileDialog.Option.DontConfirmOverwrite
+        path, _ = QFileDialog.getSaveFileName(self._window, "Export the checkpoint", proposal, _FILES, options=option)
+        if path:
+            self._checkpoints.export_checkpoint(facts, path)
+
+    def _folder(self) -> str:
+        workspace = self._window.run_panel.form.request.workspace
+        return str(Path(workspace) / "checkpoints") if workspace else ""
+
+    def _take_way_on(self, way: WayOn) -> None:
+        if way is WayOn.RESTORE_CHECKPOINT:
+            self._checkpoints.restore()
+
+    def _note_made(self, path: str) -> None:
+        self._made = path
+
+    def _listed(self) -> None:
+        """Forms offer what the workspace has now; what was just made is selected."""
+        listing = self._models.checkpoints.listing
+        form, panel = self._window.run_panel.form, self._window.checkpoints_panel
+        form.checkpoint.set_listed(listing.checkpoints if listing else ())
+        self._window.run_panel.past_runs.set_runs(listing.runs if listing else ())
+        if self._made and self._models.checkpoints.row_of(self._made) >= 0:
+            panel.select(self._made)
+            self._made = ""

@@ -1,0 +1,97 @@
+"""Whether a run's budget suffices, in one sentence, before the run: trials against tasks, and the time they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from app.models import quantities
+from app.models.checkpoint_table import CheckpointTableModel
+from app.models.run_request import RunRequest
+from app.models.run_state import RunState
+from app.models.task_table import TaskTableModel
+from tcl_core.config import SchedulerConfig
+
+_KNOWN_AFTER_S = 10.0
+"""A run's pace is told from this many seconds on: its first round compiles with cold workers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """One sentence; `enough` is false where some task would stay untuned."""
+
+    sentence: str
+    enough: bool = True
+
+
+class BudgetCheck(QObject):
+    """Judges requests by the tasks on screen and by the pace of earlier runs of this network in its workspace.
+
+    Signals:
+        changed: what it judges by is another.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, run: RunState, tasks: TaskTableModel, checkpoints: CheckpointTableModel, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._run, self._tasks, self._checkpoints = run, tasks, checkpoints
+        tasks.modelReset.connect(self.changed)
+        checkpoints.modelReset.connect(self.changed)
+
+    def judge(self, request: RunRequest) -> Verdict:
+        """The sentence for a request; empty while no network is open."""
+        states = self._tasks.states
+        if self._run.opened is None or not states:
+            return Verdict(sentence="")
+        untried = sum(not state.trials for state in states)
+        least = untried * SchedulerConfig().first_round
+        each = _each(untried, least)
+        paces = tuple(self._paces(request))
+        span = _span(request, paces)
+        if request.trials is not None and request.trials < least:
+            return Verdict(sentence=f"{request.trials:,} trials leave tasks untuned: {each}.", enough=False)
+        if request.minutes is not None and paces:
+            return _judge_minutes(request.minutes, least, each, max(paces), min(paces))
+        if request.minutes is None and request.trials is None:
+            return Verdict(sentence="No limit: the run goes on until no task promises a gain.")
+        if request.minutes is None:
+            return Verdict(sentence=f"Enough: {each}{span}.")
+        known = "" if paces or not untried else "; how long that takes is known after a first run"
+        return Verdict(sentence=f"{each[0].upper()}{each[1:]}{known}.")
+
+    def _paces(self, request: RunRequest) -> Iterator[float]:
+        """Trials a second of earlier runs of the network on this target and with these threads, newest last."""
+        opened, listing = self._run.opened, self._checkpoints.listing
+        for past in listing.runs if listing else ():
+            same = opened is not None and past.network == opened.network.name
+            alike = (past.config.target, past.config.threads) == (request.target, request.threads)
+            if same and alike and past.trials and past.seconds and past.seconds >= _KNOWN_AFTER_S:
+                yield past.trials / past.seconds
+
+
+def _each(untried: int, least: int) -> str:
+    if not untried:
+        return "every task has been measured already"
+    return f"one round of each of {untried} untried tasks takes {least:,} trials"
+
+
+def _span(request: RunRequest, paces: tuple[float, ...]) -> str:
+    if request.trials is None or not paces:
+        return ""
+    low_s, high_s = request.trials / max(paces), request.trials / min(paces)
+    return f", and {request.trials:,} take about {quantities.clock_range(low_s, high_s)} here"
+
+
+def _judge_minutes(minutes: float, least: int, each: str, fast: float, slow: float) -> Verdict:
+    few, many = round(60 * minutes * slow), round(60 * minutes * fast)
+    expected = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+    begun = f"{quantities.clock(60 * minutes)} measures about {expected} trials here"
+    if many < least:
+        wanted = quantities.clock(least / fast)
+        return Verdict(sentence=f"{begun}, and {each}: allow {wanted} or more.", enough=False)
+    return Verdict(sentence=f"{begun}; {each}.")

@@ -1,0 +1,214 @@
+"""Checkpoints of a workspace: one row each, children below the one they went on from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+
+from app.models import quantities
+from app.models.row_table import Column, RowTableModel
+from tcl_core.checkpoint_events import CheckpointFacts, PlatformRecords, WorkspaceListed
+
+LEARNED_MODEL = "ckd"
+"""Cost model of a learned checkpoint; its knowledge base starts a "mamba"."""
+
+KNOWLEDGE_MODEL = "mamba"
+_SHORT = 8
+_INDENT = "     "
+
+
+class CheckpointColumn(IntEnum):
+    """Columns of the checkpoint table."""
+
+    NAME = 0
+    KIND = 1
+    TOP1 = 2
+    TOP5 = 3
+    PAIRWISE = 4
+    RECORDS = 5
+    MODEL = 6
+    SIZE = 7
+    PLATFORM = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRow:
+    """A checkpoint in its place. `depth`: ancestors in the table; `parent`: what a person reads for its parent."""
+
+    facts: CheckpointFacts
+    depth: int
+    parent: str
+
+
+def _name(row: CheckpointRow) -> str:
+    branch = f"{_INDENT * (row.depth - 1)}└  " if row.depth else ""
+    return branch + row.facts.name
+
+
+def _metric(name: str) -> Callable[[CheckpointRow], float]:
+    """The metric; -1 where nobody measured it."""
+    return lambda row: dict(row.facts.metrics).get(name, -1.0)
+
+
+def _metric_column(title: str, hint: str, name: str) -> Column[CheckpointRow]:
+    value = _metric(name)
+
+    def text(row: CheckpointRow) -> str:
+        return "–" if value(row) < 0 else f"{value(row):.3f}"
+
+    return Column(title, f"{hint}, on networks it has not seen", text, value, numeric=True)
+
+
+_COLUMNS: tuple[Column[CheckpointRow], ...] = (
+    Column("Checkpoint", "Children stand below the checkpoint they went on from", _name),
+    Column(
+        "Kind",
+        "Left by a run, trained on records, learned over platforms, or shipped; runs start from a default one when "
+        "nothing else is asked for",
+        lambda row: f"{row.facts.kind}, default" if row.facts.starts else row.facts.kind,
+    ),
+    _metric_column("Top-1", "Speed of the candidate ranked first, relative to the best", "top1"),
+    _metric_column("Top-5", "Speed of the best of the five ranked first, relative to the best", "top5"),
+    _metric_column("Pairwise", "Share of pairs of candidates that are ranked rightly", "pairwise"),
+    Column(
+        "Records",
+        "Records it was trained on last",
+        lambda row: "–" if row.facts.records is None else f"{row.facts.records:,}",
+        lambda row: -1 if row.facts.records is None else row.facts.records,
+        numeric=True,
+    ),
+    Column("Model", "The cost model it holds", lambda row: row.facts.model or "unreadable"),
+    Column(
+        "KB",
+        "Size of the file, in kilobytes",
+        lambda row: f"{row.facts.size_bytes / 1000:,.0f}" if row.facts.size_bytes else "–",
+        lambda row: row.facts.size_bytes,
+        numeric=True,
+    ),
+    Column(
+        "Platform",
+        "Whose records it learned from last",
+        lambda row: row.facts.platform.name if row.facts.platform else "–",
+    ),
+)
+
+
+class CheckpointTableModel(RowTableModel[CheckpointRow]):
+    """What a workspace holds. Reset whenever a listing arrives or another platform is chosen.
+
+    Attributes:
+        listing: the last `WorkspaceListed`, None before the first.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(_COLUMNS, parent)
+        self.listing: WorkspaceListed | None = None
+        self._platform = ""
+
+    def set_listing(self, listing: WorkspaceListed | None) -> None:
+        """Show a workspace; None shows nothing."""
+        self.beginResetModel()
+        self.listing = listing
+        if self._platform not in {one.platform.fingerprint for one in self.platforms}:
+            self._platform = ""
+        self._arrange()
+        self.endResetModel()
+
+    def choose_platform(self, fingerprint: str) -> None:
+        """Show the checkpoints of one platform alone; "" for all."""
+        if fingerprint == self._platform:
+            return
+        self.beginResetModel()
+        self._platform = fingerprint
+        self._arrange()
+        self.endResetModel()
+
+    @property
+    def platform(self) -> str:
+        """Fingerprint of the platform that is shown alone; "" for all."""
+        return self._platform
+
+    @property
+    def platforms(self) -> tuple[PlatformRecords, ...]:
+        """Platforms of the workspace."""
+        return self.listing.platforms if self.listing else ()
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointFacts, ...]:
+        """All of the workspace, whatever is shown."""
+        return self.listing.checkpoints if self.listing else ()
+
+    def facts(self, row: int) -> CheckpointFacts | None:
+        """The checkpoint of a row; None outside the table."""
+        return self._rows[row].facts if 0 <= row < len(self._rows) else None
+
+    def row_of(self, path: str) -> int:
+        """The row of a file; -1 where it is not shown."""
+        return next((number for number, row in enumerate(self._rows) if row.facts.path == path), -1)
+
+    def _arrange(self) -> None:
+        shown = [
+            one
+            for one in self.checkpoints
+            if not self._platform or (one.platform and one.platform.fingerprint == self._platform)
+        ]
+        names = {one.digest: one.name for one in self.checkpoints if one.digest}
+        self._rows = list(_family(shown, names))
+
+    def row_data(self, row: CheckpointRow, column: int, role: int) -> Any:
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return row.facts.problem or "\n".join(f"{name}: {text}" for name, text in details(row))
+        return None
+
+    def details(self, row: int) -> tuple[tuple[str, str], ...]:
+        """Everything that is known of the checkpoint of a row, line by line."""
+        return details(self._rows[row])
+
+
+def details(row: CheckpointRow) -> tuple[tuple[str, str], ...]:
+    """Everything that is known of a checkpoint, by name."""
+    facts = row.facts
+    platform = facts.platform
+    lines = [
+        ("Model", f"{facts.model or '–'}, {facts.numbers:,} numbers"),
+        ("Platform", f"{platform.name} ({platform.fingerprint[:_SHORT]})" if platform else "–"),
+        ("Lineage", " → ".join(facts.lineage) or "–"),
+        ("Parent", row.parent or "none: it began with nothing"),
+        ("Metrics", ", ".join(f"{name} {value:.3f}" for name, value in facts.metrics) or "none"),
+        ("Records", "–" if facts.records is None else f"{facts.records:,}"),
+        ("Seed", "–" if facts.seed is None else str(facts.seed)),
+        ("Features", f"version {facts.feature_version}" + ("" if facts.fits else ", which this version cannot use")),
+        ("File", f"{facts.path} ({quantities.digits(facts.size_bytes / 1000)} KB)"),
+        ("Digest", facts.digest[:16] or "–"),
+    ]
+    return tuple(lines)
+
+
+def start_model(facts: CheckpointFacts) -> str:
+    """The cost model that a run starts from this checkpoint with."""
+    return KNOWLEDGE_MODEL if facts.model == LEARNED_MODEL else facts.model
+
+
+def _family(shown: Sequence[CheckpointFacts], names: dict[str, str]) -> Iterator[CheckpointRow]:
+    """Parents before their children, each generation in the listing's order."""
+    digests = {one.digest for one in shown if one.digest}
+    children: dict[str, list[CheckpointFacts]] = {}
+    roots = []
+    for one in shown:
+        if one.parent and one.parent in digests and one.parent != one.digest:
+            children.setdefault(one.parent, []).append(one)
+        else:
+            roots.append(one)
+    told: set[str] = set()
+    waiting = [(one, 0) for one in reversed(roots)]
+    while waiting:
+        one, depth = waiting.pop()
+        away = f"{one.parent[:_SHORT]}, not in this workspace" if one.parent else ""
+        yield CheckpointRow(facts=one, depth=depth, parent=names.get(one.parent or "", away))
+        if one.digest and one.digest not in told:  # a copy of a checkpoint has the same digest: children stand once
+            told.add(one.digest)
+            waiting += [(child, depth + 1) for child in reversed(children.get(one.digest, []))]

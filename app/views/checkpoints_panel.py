@@ -1,0 +1,215 @@
+"""Checkpoints of the workspace: who descends from whom, how good they are, where they go, and how new ones are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.icons import icon
+from app.models.checkpoint_table import CheckpointColumn, CheckpointTableModel
+from app.models.run_state import RunState
+from app.models.training_state import TrainingState
+from app.tokens import Tokens
+from app.views.training_form import TrainingForm
+from app.views.training_progress import TrainingProgress
+from app.widgets.copy_table import CopyTable
+from app.widgets.parts import EmptyState, label
+from tcl_core.checkpoint_events import CheckpointFacts
+
+_WIDTHS = {
+    CheckpointColumn.NAME: 190,
+    CheckpointColumn.KIND: 92,
+    CheckpointColumn.TOP1: 56,
+    CheckpointColumn.TOP5: 56,
+    CheckpointColumn.PAIRWISE: 70,
+    CheckpointColumn.RECORDS: 68,
+    CheckpointColumn.MODEL: 98,
+    CheckpointColumn.SIZE: 56,
+}
+
+
+class CheckpointsPanel(QWidget):
+    """Signals: intents.
+
+    import_requested; export_requested, remove_requested and start_chosen with a `CheckpointFacts`; train_requested with
+    a `TrainingRequest`; stop_requested.
+    """
+
+    import_requested = Signal()
+    export_requested = Signal(object)
+    remove_requested = Signal(object)
+    start_chosen = Signal(object)
+    train_requested = Signal(object)
+    stop_requested = Signal()
+
+    def __init__(
+        self, checkpoints: CheckpointTableModel, training: TrainingState, run: RunState, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._checkpoints, self._run = checkpoints, run
+        self._headline = label("", "section")
+        self._reason = label("", "warn")
+        self._platform = QComboBox()
+        self._platform.setAccessibleName("Show the checkpoints of this platform")
+        self._platform.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._platform.setMinimumContentsLength(16)
+        self._platform.activated.connect(lambda: checkpoints.choose_platform(self._platform.currentData() or ""))
+        self.import_button = _button("Import…", "Take a copy of a checkpoint's file into this workspace")
+        self.export_button = _button("Export…", "Copy the checkpoint with its lineage to a file")
+        self.remove_button = _button("Remove", "Forget the checkpoint and delete its file in the workspace")
+        self.start_button = _button("Start from this", "The next run's cost model starts from this checkpoint")
+        self.table = CopyTable("Checkpoints of the workspace")
+        self._details = label("", wrap=True)
+        self._details.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._details.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.form = TrainingForm(checkpoints)
+        self.progress = TrainingProgress(training)
+        self._empty = EmptyState(
+            "checkpoints", "No checkpoints yet", "A run leaves its cost model here. Train one from records, or import."
+        )
+        self._stack = QStackedWidget()
+        self._lay_out()
+        self._connect()
+        self._refresh()
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(6)
+        top.addWidget(self._headline)
+        top.addWidget(self._reason, 1)
+        for part in (self._platform, self.start_button, self.import_button, self.export_button, self.remove_button):
+            top.addWidget(part)
+        table = self.table
+        table.setModel(self._checkpoints)
+        table.horizontalHeader().setStretchLastSection(True)
+        table.horizontalHeader().setMinimumSectionSize(48)
+        for column, width in _WIDTHS.items():
+            table.setColumnWidth(column, width)
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(table)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self._stack)
+        split.addWidget(self._side())
+        split.setStretchFactor(0, 1)
+        split.setSizes([700, 280])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 8)
+        layout.addLayout(top)
+        layout.addWidget(split, 1)
+        layout.addWidget(self.progress)
+
+    def _side(self) -> QTabWidget:
+        content = QWidget()
+        grid = QGridLayout(content)
+        grid.setContentsMargins(10, 8, 10, 8)
+        grid.addWidget(self._details, 0, 0)
+        grid.setRowStretch(1, 1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setWidget(content)
+        tabs = QTabWidget()
+        tabs.setDocumentMode(True)
+        tabs.setMinimumWidth(260)
+        tabs.addTab(self.form, "Train and learn")
+        tabs.addTab(scroll, "Details")
+        return tabs
+
+    def _connect(self) -> None:
+        self.import_button.clicked.connect(self.import_requested)
+        for button, signal in (
+            (self.export_button, self.export_requested),
+            (self.remove_button, self.remove_requested),
+            (self.start_button, self.start_chosen),
+        ):
+            button.clicked.connect(lambda _=False, told=signal: told.emit(self.selected))
+        self.form.train_requested.connect(self.train_requested)
+        self.progress.stop_requested.connect(self.stop_requested)
+        self._checkpoints.modelReset.connect(self._refresh)
+        self.table.selectionModel().selectionChanged.connect(self._show_details)
+        self._run.changed.connect(self._enable)
+
+    @property
+    def selected(self) -> CheckpointFacts | None:
+        """The checkpoint of the selected row."""
+        rows = self.table.selectionModel().selectedRows()
+        return self._checkpoints.facts(rows[0].row()) if rows else None
+
+    def select(self, path: str) -> None:
+        """Select the checkpoint of a file, where it is shown."""
+        row = self._checkpoints.row_of(path)
+        if row >= 0:
+            self.table.selectRow(row)
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._empty.apply_tokens(tokens)
+        self.form.apply_tokens(tokens)
+        self.progress.apply_tokens(tokens)
+        for button, name in (
+            (self.import_button, "import"),
+            (self.export_button, "export"),
+            (self.remove_button, "remove"),
+            (self.start_button, "start"),
+        ):
+            button.setIcon(icon(name, tokens.text, tokens.disabled))
+
+    def _refresh(self) -> None:
+        model = self._checkpoints
+        listing = model.listing
+        self._stack.setCurrentIndex(1 if model.rowCount() else 0)
+        name = Path(listing.workspace).name if listing and listing.workspace else "What ships"
+        self._headline.setText(name)
+        self._headline.setToolTip(listing.workspace or "" if listing else "")
+        self._platform.clear()
+        self._platform.addItem("All platforms", "")
+        for one in model.platforms:
+            self._platform.addItem(one.platform.name, one.platform.fingerprint)
+        self._platform.setCurrentIndex(max(0, self._platform.findData(model.platform)))
+        self._platform.setVisible(len(model.platforms) > 1)
+        self._show_details()
+
+    def _show_details(self) -> None:
+        rows = self.table.selectionModel().selectedRows()
+        if rows:
+            lines = (f"{name}: {text}" for name, text in self._checkpoints.details(rows[0].row()))
+            problem = self.selected.problem if self.selected else ""
+            self._details.setText("\n".join(filter(None, (problem, *lines))))
+        else:
+            self._details.setText("Select a checkpoint to see where it comes from and how good it is.")
+        self._enable()
+
+    def _enable(self) -> None:
+        model, facts = self._checkpoints, self.selected
+        reason = self._run.checkpoints_held
+        problem = model.listing.problem if model.listing else ""
+        self._reason.setText(reason or problem)
+        self._reason.setToolTip(reason or problem)
+        free = not reason
+        named = bool(model.listing and model.listing.workspace)
+        readable = facts is not None and not facts.problem
+        self.import_button.setEnabled(free and named)
+        self.export_button.setEnabled(free and readable)
+        self.remove_button.setEnabled(free and facts is not None and facts.kind != "shipped")
+        self.start_button.setEnabled(readable and facts is not None and facts.fits)
+        self.form.set_free(free and named)
+
+
+def _button(text: str, hint: str) -> QPushButton:
+    made = QPushButton(text)
+    made.setToolTip(hint)
+    return made

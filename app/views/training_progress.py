@@ -1,0 +1,78 @@
+"""A training under way: what it does, pass by pass, and a way to stop it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
+
+from app.icons import icon
+from app.models import quantities
+from app.models.training_state import TrainingState
+from app.tokens import Tokens
+from app.widgets.parts import label
+from tcl_core.checkpoint_events import PassFinished
+
+
+class TrainingProgress(QWidget):
+    """Hidden while nothing is done with checkpoints. Signals: stop_requested."""
+
+    stop_requested = Signal()
+
+    def __init__(self, training: TrainingState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._training = training
+        self._phase = label("", "section")
+        self._told = label("", "muted")
+        self._told.setMinimumWidth(60)
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setFixedWidth(180)
+        self._bar.setAccessibleName("Passes of the training that are done")
+        self.stop_button = QPushButton("Stop")
+        self.stop_button.clicked.connect(self.stop_requested)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 2, 0, 0)
+        layout.addWidget(self._phase)
+        layout.addWidget(self._told, 1)
+        layout.addWidget(self._bar)
+        layout.addWidget(self.stop_button)
+        training.changed.connect(self._refresh)
+        self._refresh()
+
+    @property
+    def text(self) -> str:
+        """The line on screen."""
+        return f"{self._phase.text()} {self._told.text()}".strip()
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self.stop_button.setIcon(icon("stop", tokens.text, tokens.disabled))
+
+    def _refresh(self) -> None:
+        training = self._training
+        self.setVisible(training.active)
+        if not training.active:
+            return
+        last = training.passes[-1] if training.passes else None
+        self._phase.setText("Stopping" if training.stopping else training.phase)
+        self._told.setText(told(last) if last else "")
+        self._bar.setRange(0, last.epochs if last else 0)
+        self._bar.setValue(last.epoch if last else 0)
+        self.stop_button.setVisible(training.training)
+        self.stop_button.setText("End now" if training.stopping else "Stop")
+        self.stop_button.setToolTip(
+            "End the engine if it does not stop within two seconds; nothing of this training is kept then"
+            if training.stopping
+            else "Stop; a training keeps the weights of its best pass, learning keeps nothing"
+        )
+
+
+def told(report: PassFinished) -> str:
+    """One pass in one line."""
+    parts = [f"pass {report.epoch} of {report.epochs}"]
+    if report.loss is not None:
+        parts.append(f"loss {report.loss:.4f}")
+    if report.validation_top1 is not None:
+        parts.append(f"validation top-1 {report.validation_top1:.3f} (best in pass {report.best_epoch})")
+    parts.append(quantities.clock(report.seconds))
+    return " · ".join(parts)

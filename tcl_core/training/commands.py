@@ -1,0 +1,239 @@
+"""Carries out a watcher's commands on checkpoints: the same wiring as the command line's, with events for output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from tcl_core.checkpoint_events import (
+    CheckpointDone,
+    CheckpointFacts,
+    Deed,
+    ExportCheckpoint,
+    ImportCheckpoint,
+    LearnPlatform,
+    ListWorkspace,
+    PassFinished,
+    PastRun,
+    PlatformRecords,
+    RemoveCheckpoint,
+    TrainingPhase,
+    TrainingStopped,
+    TrainModel,
+    WorkspaceListed,
+)
+from tcl_core.checkpoints.shelf import Entry, entries, export_checkpoint, import_checkpoint, remove_checkpoint
+from tcl_core.cost_model.base import EpochReport
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.events import CancelToken, CheckpointCommand, Event
+from tcl_core.store import Workspace
+
+Send = Callable[[Event], None]
+
+
+def carry_out(command: CheckpointCommand, send: Send, cancel: CancelToken) -> Iterator[Event]:
+    """The events of one command; those of a training's passes go to `send` while it lasts.
+
+    Raises:
+        UserError: as the command line's; a listing tells its own problem instead.
+    """
+    match command:
+        case ListWorkspace():
+            yield list_workspace(command)
+        case ExportCheckpoint():
+            with _reading(command.workspace) as workspace:
+                file = export_checkpoint(workspace, command.name, Path(command.out))
+            yield CheckpointDone(deed=Deed.EXPORTED, path=str(file.path), sentence=f"Exported to {file.path}.")
+        case ImportCheckpoint():
+            with Workspace.open(_needed(command), create=True) as workspace:
+                entry = import_checkpoint(workspace, Path(command.path))
+            sentence = f"Imported {Path(command.path).name} as {entry.name}."
+            yield CheckpointDone(deed=Deed.IMPORTED, path=str(entry.path), sentence=sentence)
+        case RemoveCheckpoint():
+            with Workspace.open(_needed(command), create=False) as workspace:
+                entry = remove_checkpoint(workspace, command.name)
+            kept = f"; its file {entry.path} stays" if entry.path.exists() else ""
+            yield CheckpointDone(deed=Deed.REMOVED, path=str(entry.path), sentence=f"Removed {entry.name}{kept}.")
+        case TrainModel():
+            yield _train(command, send, cancel)
+        case LearnPlatform():
+            yield _learn(command, send, cancel)
+        case _:
+            raise TypeError(f"nobody carries out {command!r}")
+
+
+def list_workspace(command: ListWorkspace) -> WorkspaceListed:
+    """Checkpoints, platforms with their records, and runs. A workspace that cannot be read is told as a problem."""
+    try:
+        with _reading(command.workspace) as workspace:
+            return WorkspaceListed(
+                workspace=command.workspace,
+                checkpoints=tuple(map(facts, entries(workspace))),
+                platforms=_platforms(workspace) if workspace else (),
+                runs=_runs(workspace) if workspace else (),
+            )
+    except UserError as error:
+        return WorkspaceListed(workspace=command.workspace, problem=str(error))
+
+
+def facts(entry: Entry) -> CheckpointFacts:
+    """An entry of the shelf as plain data."""
+    known = CheckpointFacts(
+        id=entry.id,
+        name=entry.name,
+        path=str(entry.path),
+        kind=entry.kind,
+        model="",
+        platform=entry.platform,
+        starts=entry.starts,
+        problem=entry.problem,
+    )
+    file = entry.file
+    if file is None:
+        return known
+    known = replace(
+        known,
+        model=file.model,
+        digest=file.digest,
+        size_bytes=file.size_bytes,
+        numbers=file.numbers,
+        fits=file.fits,
+        feature_version=file.layout.version,
+    )
+    origin = file.origin
+    if origin is None:
+        return known
+    return replace(
+        known,
+        parent=origin.parent,
+        lineage=origin.lineage,
+        records=origin.records,
+        metrics=origin.metrics,
+        data_hash=origin.data_hash,
+        seed=origin.seed,
+    )
+
+
+@contextmanager
+def _reading(path: str | None) -> Iterator[Workspace | None]:
+    """The workspace, read only; None where there is none yet."""
+    if path is None or not Path(path).exists():
+        yield None
+        return
+    with Workspace.open(Path(path), create=False, read_only=True) as workspace:
+        yield workspace
+
+
+def _needed(command: CheckpointCommand) -> Path:
+    if not command.workspace:
+        raise UserError("workspace", "No workspace is chosen; name a folder for it in the run's form.")
+    return Path(command.workspace)
+
+
+def _platforms(workspace: Workspace) -> tuple[PlatformRecords, ...]:
+    found = []
+    for platform in workspace.platforms():
+        counts = workspace.record_counts(platform.fingerprint).values()
+        found.append(
+            PlatformRecords(
+                platform=platform,
+                records=sum(count for count, _ in counts),
+                failed=sum(failed for _, failed in counts),
+            )
+        )
+    return tuple(found)
+
+
+def _runs(workspace: Workspace) -> tuple[PastRun, ...]:
+    names = {network.digest: network.name for network in workspace.networks()}
+    return tuple(
+        PastRun(
+            id=row.id,
+            network=names.get(row.network_digest, ""),
+            config=row.config,
+            started_at=row.started_at,
+            reason=row.reason,
+            trials=row.trials,
+            seconds=row.seconds,
+        )
+        for row in workspace.runs()
+    )
+
+
+def _watch(send: Send) -> Callable[[EpochReport], None]:
+    def told(report: EpochReport) -> None:
+        send(
+            PassFinished(
+                epoch=report.epoch,
+                epochs=report.epochs,
+                loss=report.loss,
+                validation_top1=report.validation_top1,
+                best_epoch=report.best_epoch,
+                seconds=report.seconds,
+            )
+        )
+
+    return told
+
+
+def _phase(send: Send) -> Callable[[str], None]:
+    return lambda text: send(TrainingPhase(text=text))
+
+
+def _train(command: TrainModel, send: Send, cancel: CancelToken) -> Event:
+    from tcl_core.hardware.detect import detect
+    from tcl_core.training.train import TrainConfig, train
+
+    plain = TrainConfig(workspace=str(_needed(command)), platform=command.platform)
+    config = replace(
+        plain,
+        share=command.share,
+        seed=command.seed,
+        checkpoint=command.checkpoint,
+        processes=detect().cores,
+        cost_model=command.cost_model,
+        sampler=replace(plain.sampler, name=command.sampler),
+        offline=command.offline,
+    )
+    try:
+        report = train(config, _watch(send), _phase(send), cancel)
+    except Interrupted as stop:
+        return TrainingStopped(sentence=str(stop) or "Stopped; nothing was saved.")
+    ended = "Stopped" if report.stopped else "Trained"
+    kept = "; the weights of the best pass are kept" if report.stopped else ""
+    sentence = (
+        f"{ended} after {report.epochs} passes over {report.records:,} records of {report.tasks} tasks{kept}: "
+        f"checkpoint {report.number}, {_told(report.metrics)}."
+    )
+    return CheckpointDone(deed=Deed.TRAINED, path=str(report.checkpoint.path), sentence=sentence)
+
+
+def _learn(command: LearnPlatform, send: Send, cancel: CancelToken) -> Event:
+    from tcl_core.training.learn import LearnConfig, learn
+
+    config = LearnConfig(
+        workspace=str(_needed(command)),
+        platform=command.platform,
+        parent=command.parent,
+        seed=command.seed,
+        cost_model=command.cost_model,
+        learner=command.learner,
+    )
+    try:
+        report = learn(config, _watch(send), _phase(send), cancel)
+    except Interrupted:
+        return TrainingStopped(sentence="Stopped; nothing was saved, and the parent stays as it is.")
+    sentence = (
+        f"Learned {report.learned.records:,} records of {report.tasks} tasks: checkpoint {report.number}, "
+        f"{_told(report.metrics)}."
+    )
+    return CheckpointDone(deed=Deed.LEARNED, path=str(report.checkpoint.path), sentence=sentence)
+
+
+def _told(metrics: tuple[tuple[str, float], ...]) -> str:
+    known = dict(metrics)
+    if "top1" in known:
+        return f"top-1 {known['top1']:.3f} on held-out networks"
+    return "not tested, since no network is held out (that takes three networks)"

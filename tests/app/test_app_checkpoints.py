@@ -1,0 +1,209 @@
+"""The checkpoints panel and what the run form offers of it, around an engine that plays recorded answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import checkpoint_samples
+import pytest
+import recorded_run
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+from app.models.checkpoint_table import CheckpointColumn
+from app.models.run_request import RunRequest, request_of
+from app.models.run_state import Activity
+from app.views.checkpoints_panel import CheckpointsPanel
+from tcl_core.events import Refused
+
+WAIT_MS = 20_000
+Open = Callable[[EngineTarget], Studio]
+
+
+@pytest.fixture
+def studio(open_studio: Open, qtbot: QtBot) -> Studio:
+    """A studio with the sample open and its workspace listed."""
+    studio = open_studio(checkpoint_samples.teaching)
+    studio.window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: studio.window.checkpoints_panel.table.model().rowCount() == 5, timeout=WAIT_MS)
+    studio.window.show_panel("checkpoints")
+    return studio
+
+
+def panel(studio: Studio) -> CheckpointsPanel:
+    return studio.window.checkpoints_panel
+
+
+def click(qtbot: QtBot, button: QPushButton) -> None:
+    assert button.isEnabled()
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def names(studio: Studio) -> list[str]:
+    model = studio.models.checkpoints
+    return [str(model.index(row, 0).data()).strip() for row in range(model.rowCount())]
+
+
+def test_children_stand_below_their_parents(studio: Studio) -> None:
+    assert names(studio) == [
+        "epyc-transformer-trained",
+        "broken",
+        "altra-learned",
+        "└  epyc-learned",
+        "└  9f2c41d07be3-mamba",
+    ]
+    model = studio.models.checkpoints
+    assert model.index(4, CheckpointColumn.KIND).data() == "run, default"
+    assert model.index(3, CheckpointColumn.TOP1).data() == "0.941"
+    assert model.index(4, CheckpointColumn.TOP1).data() == "–"
+    assert "altra-learned" in dict(model.details(3))["Parent"]
+
+
+def test_one_platform_alone_keeps_its_lineage_in_words(studio: Studio) -> None:
+    studio.models.checkpoints.choose_platform(recorded_run.PLATFORM.fingerprint)
+    assert names(studio)[0] == "epyc-learned" and "altra-learned" not in names(studio)
+    assert dict(studio.models.checkpoints.details(0))["Parent"] == "altra-learned"
+
+
+def test_a_damaged_file_can_be_removed_and_nothing_else(studio: Studio) -> None:
+    view = panel(studio)
+    view.table.selectRow(1)
+    assert not view.export_button.isEnabled() and not view.start_button.isEnabled()
+    assert view.remove_button.isEnabled() and "is damaged" in view._details.text()
+
+
+def test_starting_from_a_checkpoint_fills_the_form(studio: Studio, qtbot: QtBot) -> None:
+    view, form = panel(studio), studio.window.run_panel.form
+    view.table.selectRow(3)
+    click(qtbot, view.start_button)
+    assert form.request.checkpoint == checkpoint_samples.checkpoints()[0].path
+    assert form.request.cost_model == "mamba"
+    studio.window.actions_.start.trigger()
+    log = studio.models.log
+    qtbot.waitUntil(lambda: "epyc-learned" in log.entry(0).sentence, timeout=WAIT_MS)
+    assert not view.remove_button.isEnabled() and "A run is on" in view._reason.text()
+    assert not view.form.train_button.isEnabled()
+
+
+def test_a_training_shows_its_passes_and_keeps_its_best_when_stopped(studio: Studio, qtbot: QtBot) -> None:
+    view = panel(studio)
+    click(qtbot, view.form.train_button)
+    assert studio.models.run.activity is Activity.TEACHING
+    assert not studio.window.actions_.start.isEnabled()
+    qtbot.waitUntil(lambda: "pass 7 of 60" in view.progress.text, timeout=WAIT_MS)
+    assert view.progress.isVisible()
+    click(qtbot, view.progress.stop_button)
+    qtbot.waitUntil(lambda: view.selected is not None and view.selected.name == "new", timeout=WAIT_MS)
+    assert studio.models.run.activity is Activity.READY
+    assert studio.window.banner.text == "Stopped after 7 passes."
+    assert not view.progress.isVisible() and studio.engine.generation == 1
+
+
+def test_learning_goes_on_from_learned_checkpoints_alone(studio: Studio) -> None:
+    form = panel(studio).form
+    form.go_on_from(checkpoint_samples.checkpoints()[1].path)
+    assert form.train_button.isEnabled() and not form.learn_button.isEnabled()
+    assert form.request(learn=False).model == "transformer"
+    form.go_on_from(checkpoint_samples.checkpoints()[0].path)
+    assert form.learn_button.isEnabled()
+    request = form.request(learn=True)
+    assert request.learn and request.checkpoint == checkpoint_samples.checkpoints()[0].path
+
+
+def test_a_platform_without_a_success_cannot_teach(studio: Studio) -> None:
+    form = panel(studio).form
+    form._platform.setCurrentIndex(1)
+    assert not form.train_button.isEnabled() and not form.learn_button.isEnabled()
+    assert "no records to learn from" in form._hint.text()
+
+
+def test_export_remove_and_a_refused_import(studio: Studio, qtbot: QtBot) -> None:
+    view, banner = panel(studio), studio.window.banner
+    view.table.selectRow(0)
+    chosen = view.selected
+    assert chosen is not None
+    studio.checkpoints.export_checkpoint(chosen, "/tmp/out.safetensors")
+    qtbot.waitUntil(lambda: banner.text == "Exported 3 to /tmp/out.safetensors.", timeout=WAIT_MS)
+    click(qtbot, view.remove_button)
+    qtbot.waitUntil(lambda: banner.text == "Removed 3.", timeout=WAIT_MS)
+    studio.checkpoints.import_checkpoint("/tmp/notes.txt")
+    qtbot.waitUntil(lambda: "notes.txt is no checkpoint" in banner.text, timeout=WAIT_MS)
+    assert studio.models.run.activity is Activity.READY and not studio.models.training.active
+
+
+def test_a_removal_can_be_undone(studio: Studio, qtbot: QtBot, tmp_path: Path) -> None:
+    path = tmp_path / "own.safetensors"
+    path.write_bytes(b"weights")
+    studio.checkpoints.remove_checkpoint(checkpoint_samples.facts("own", path=str(path)))
+    qtbot.waitUntil(lambda: studio.window.banner.action_button.text() == "Undo", timeout=WAIT_MS)
+    path.unlink()
+    click(qtbot, studio.window.banner.action_button)
+    assert path.read_bytes() == b"weights"
+
+
+def test_a_workspace_that_cannot_be_read_says_why(studio: Studio) -> None:
+    studio.models.checkpoints.set_listing(
+        checkpoint_samples.listing("/w", checkpoints=(), platforms=(), runs=(), problem="/w is no workspace.")
+    )
+    assert panel(studio)._reason.text() == "/w is no workspace."
+    assert panel(studio)._stack.currentIndex() == 0
+
+
+def test_an_earlier_run_is_repeated_with_one_click(studio: Studio, qtbot: QtBot) -> None:
+    button = studio.window.run_panel.past_runs
+    assert [run.id for run in button.shown] == [1] and button.isVisible()
+    button.menu().actions()[0].trigger()
+    assert studio.models.run.activity is Activity.RUNNING
+    request = studio.window.run_panel.form.request
+    assert (request.seed, request.trials, request.diversity) == (11, 480, 0.45)
+    qtbot.waitUntil(lambda: studio.models.run.progress is not None, timeout=WAIT_MS)
+
+
+def test_the_budget_is_judged_by_tasks_and_earlier_runs(studio: Studio) -> None:
+    run_panel = studio.window.run_panel
+    run_panel.form._minutes.setValue(1.0)
+    assert "measures about 120 trials here" in run_panel._check.text()
+    assert run_panel._check.objectName() == "warn" and "allow 2:00" in run_panel._check.text()
+    run_panel.form._minutes.setValue(5.0)
+    assert run_panel._check.objectName() == "muted"
+    run_panel.form._minutes.setValue(0.0)
+    run_panel.form._trials.setValue(480)
+    assert "480 take about 4:00 here" in run_panel._check.text()
+    run_panel.form._threads.setValue(1)
+    assert "here" not in run_panel._check.text()
+
+
+def test_a_configuration_becomes_the_request_it_was_made_of() -> None:
+    request = RunRequest(
+        target="cpu:x86-64-v3",
+        threads=2,
+        minutes=None,
+        trials=64,
+        sampler="kcenter",
+        uncertainty=0.7,
+        cost_model="lstm",
+        checkpoint="none",
+        shapes=(("x", (1, 8)),),
+        seed=3,
+        workspace="/w",
+    )
+    assert request_of(request.config("a.onnx", "/w")) == request
+
+
+def test_shapes_a_refusal_proposes_are_filled_in(studio: Studio) -> None:
+    shapes = (("x", (1, 128)), ("mask", (1, 128)))
+    studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
+    assert studio.window.run_panel.form.request.shapes == shapes
+
+
+def test_shapes_are_read_or_the_form_says_what_is_wrong(studio: Studio) -> None:
+    run_panel = studio.window.run_panel
+    run_panel.form._shapes.setText("x = 1, 3,224,224; mask=1x128")
+    assert run_panel.form.request.shapes == (("x", (1, 3, 224, 224)), ("mask", (1, 128)))
+    run_panel.form._shapes.setText("x: 1")
+    assert "“x: 1” is no shape" in run_panel.form._shapes_problem.text()
+    assert not run_panel._start.isEnabled()
