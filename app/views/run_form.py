@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
+    QPushButton,
     QSpinBox,
     QToolButton,
     QWidget,
@@ -31,6 +32,8 @@ _MODEL_HINT = (
     "(no prediction)."
 )
 _SHAPES_HINT = "Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened."
+_USUAL = 7
+"""Fields that are always shown; the rest is behind "More options"."""
 _WEIGHTED = "rdu"
 """The sampler that the weights belong to."""
 
@@ -92,6 +95,12 @@ class RunForm(QWidget):
         self._browse.setToolTip("Choose the workspace folder")
         self._browse.setAccessibleName("Choose the workspace folder")
         self._browse.clicked.connect(self.browse_requested)
+        self.more_button = QPushButton()
+        self.more_button.setObjectName("link")
+        self.more_button.setCheckable(True)
+        self.more_button.setToolTip("Threads, weights of the sampler, shapes of dynamic inputs, seed")
+        self.more_button.toggled.connect(self._show_rare)
+        self._rare: list[QWidget] = []
         self._lay_out()
         self._connect()
 
@@ -122,25 +131,30 @@ class RunForm(QWidget):
         form.setColumnStretch(1, 1)
         fields = (
             ("Target", self._target),
-            ("Threads", self._threads),
             ("Minutes", self._minutes),
             ("Trials", self._trials),
             ("Sampler", self._sampler),
-            ("Weights", self._weights),
             ("Cost model", self._cost_model),
             ("Checkpoint", self.checkpoint),
+            ("Workspace", folder),
+            ("Threads", self._threads),
+            ("Weights", self._weights),
             ("Shapes", self._shapes),
             ("Seed", self._seed),
-            ("Workspace", folder),
         )
         for number, (text, field) in enumerate(fields):
             caption = label(text)
             caption.setBuddy(field)
             field.setAccessibleName(text)
-            form.addWidget(caption, number, 0)
-            form.addWidget(field, number, 1)
+            place = number if number < _USUAL else number + 1  # the button lies between
+            form.addWidget(caption, place, 0)
+            form.addWidget(field, place, 1)
+            if number >= _USUAL:
+                self._rare += [caption, field]
         self._workspace.setAccessibleName("Workspace folder")
-        form.addWidget(self._shapes_problem, len(fields), 0, 1, 2)
+        form.addWidget(self.more_button, _USUAL, 0, 1, 2)
+        form.addWidget(self._shapes_problem, len(fields) + 1, 0, 1, 2)
+        self._show_rare(False)
         self._shapes_problem.hide()
 
     @property
@@ -183,8 +197,16 @@ class RunForm(QWidget):
         self._workspace.setCursorPosition(len(folder))
 
     def set_shapes(self, shapes: Shapes) -> None:
-        """Fill in the shapes alone."""
+        """Fill in the shapes alone, and show them where there are any."""
         self._shapes.setText(shapes_text(shapes))
+        if shapes:
+            self.more_button.setChecked(True)
+
+    def _show_rare(self, shown: bool) -> None:
+        """What few runs need."""
+        for part in self._rare:
+            part.setVisible(shown)
+        self.more_button.setText("Fewer options" if shown else "More options")
 
     def choose_checkpoint(self, path: str | None, cost_model: str = "") -> None:
         """Choose what the cost model starts from, and the cost model it is for where that is known."""

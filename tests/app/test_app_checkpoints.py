@@ -194,10 +194,13 @@ def test_a_configuration_becomes_the_request_it_was_made_of() -> None:
     assert request_of(request.config("a.onnx", "/w")) == request
 
 
-def test_shapes_a_refusal_proposes_are_filled_in(studio: Studio) -> None:
+def test_shapes_a_refusal_proposes_are_filled_in(studio: Studio, qtbot: QtBot) -> None:
     shapes = (("x", (1, 128)), ("mask", (1, 128)))
     studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
-    assert studio.window.run_panel.form.request.shapes == shapes
+    form = studio.window.run_panel.form
+    assert form.request.shapes == shapes and form._shapes.isVisible()
+    qtbot.mouseClick(form.more_button, Qt.MouseButton.LeftButton)
+    assert not form._shapes.isVisible()
 
 
 def test_shapes_are_read_or_the_form_says_what_is_wrong(studio: Studio) -> None:
