@@ -207,6 +207,8 @@ class Controller(QObject):
         self._models.run.engine = EngineHealth.READY
 
     def _network_opened(self, event: events.NetworkOpened) -> None:
+        if self._models.run.busy:
+            return  # a run opens its network again; `RunStarted` follows and says what is new
         if self._open_next_wish():
             return
         models = self._models

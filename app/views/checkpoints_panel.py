@@ -81,6 +81,7 @@ class CheckpointsPanel(QWidget):
             "checkpoints", "No checkpoints yet", "A run leaves its cost model here. Train one from records, or import."
         )
         self._stack = QStackedWidget()
+        self._kept = ""
         self._lay_out()
         self._connect()
         self._refresh()
@@ -139,6 +140,7 @@ class CheckpointsPanel(QWidget):
             button.clicked.connect(lambda _=False, told=signal: told.emit(self.selected))
         self.form.train_requested.connect(self.train_requested)
         self.progress.stop_requested.connect(self.stop_requested)
+        self._checkpoints.modelAboutToBeReset.connect(self._note_selected)
         self._checkpoints.modelReset.connect(self._refresh)
         self.table.selectionModel().selectionChanged.connect(self._show_details)
         self._run.changed.connect(self._enable)
@@ -154,6 +156,9 @@ class CheckpointsPanel(QWidget):
         row = self._checkpoints.row_of(path)
         if row >= 0:
             self.table.selectRow(row)
+
+    def _note_selected(self) -> None:
+        self._kept = self.selected.path if self.selected else ""
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
@@ -181,6 +186,7 @@ class CheckpointsPanel(QWidget):
             self._platform.addItem(one.platform.name, one.platform.fingerprint)
         self._platform.setCurrentIndex(max(0, self._platform.findData(model.platform)))
         self._platform.setVisible(len(model.platforms) > 1)
+        self.select(self._kept)
         self._show_details()
 
     def _show_details(self) -> None:

@@ -69,6 +69,13 @@ def test_one_platform_alone_keeps_its_lineage_in_words(studio: Studio) -> None:
     assert dict(studio.models.checkpoints.details(0))["Parent"] == "altra-learned"
 
 
+def test_a_new_listing_keeps_what_is_selected(studio: Studio) -> None:
+    panel(studio).table.selectRow(3)
+    studio.models.checkpoints.set_listing(checkpoint_samples.listing("/workspaces/sample"))
+    selected = panel(studio).selected
+    assert selected is not None and selected.name == "epyc-learned"
+
+
 def test_a_damaged_file_can_be_removed_and_nothing_else(studio: Studio) -> None:
     view = panel(studio)
     view.table.selectRow(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import recorded_run
 import studio_engines
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
@@ -101,6 +102,18 @@ def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot)
     until(qtbot, studio, Activity.READY)
     assert "stopped" in run.outcome
     assert studio.engine.generation == 1
+
+
+def test_a_run_that_opens_its_network_again_goes_on(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.obedient)
+    start(qtbot, studio)
+    studio.window.run_panel.form.set_workspace("/chosen")
+    trials = sum(state.trials for state in studio.models.tasks.states)
+    studio.engine.events.emit((recorded_run.opened(),))
+    assert studio.models.run.activity is Activity.RUNNING
+    assert studio.window.actions_.stop.isEnabled() and not studio.window.actions_.start.isEnabled()
+    assert studio.window.run_panel.form.request.workspace == "/chosen"
+    assert sum(state.trials for state in studio.models.tasks.states) >= trials > 0
 
 
 def test_deaf_engine_is_ended_and_the_run_can_be_continued(open_studio: Open, qtbot: QtBot) -> None:
