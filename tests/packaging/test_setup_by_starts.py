@@ -253,6 +253,6 @@ def test_interrupted_it_exits_130_and_goes_on_later(checkout, registry):
     _, told = started.communicate(timeout=PATIENCE_S)
     registry.answer.set()
 
-    assert started.returncode == 130
+    assert started.returncode == 130, told
     assert told.splitlines()[-1] == "Interrupted: the same command goes on from here."
     assert checkout.start("tune").returncode == 7
