@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
-from tcl_core.config import Budget, CollectConfig, CostModelConfig
-from tcl_core.cost_model import make_cost_model
-from tcl_core.domain import Candidate, Failure, MeasureRequest, Platform, Rationale, Record, Replay, Source, Stage, Task
-from tcl_core.errors import UserError
+from tcl_core.config import Budget, CollectConfig
+from tcl_core.domain import Candidate, Failure, Platform, Replay, Source, Stage, Task
 from tcl_core.events import CancelToken, Collected, Event, Notice, PhaseChanged, Progress, RecordMeasured
-from tcl_core.features import LAYOUT, platform_features
+from tcl_core.features import platform_features
 from tcl_core.hardware.target import resolve_platform
 from tcl_core.measure import Measurer
 from tcl_core.search.progress import estimate_eta
@@ -23,7 +20,8 @@ from tcl_core.selection import make_sampler
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
-from tcl_core.tuner.opening import enter_workspace, open_network
+from tcl_core.tuner.measuring import best_latency_s, measured_records, requests_of
+from tcl_core.tuner.opening import enter_workspace, open_on, require_runnable
 from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
 
 _BATCH = 32
@@ -45,9 +43,7 @@ class Collector:
     def __init__(self, config: CollectConfig, cancel: CancelToken) -> None:
         self._config, self._cancel = config, cancel
         self._clock = RunClock(Budget(), cancel)
-        self._generator = np.random.default_rng(config.seed)
         self._sampler = make_sampler(config.sampler)
-        self._model = make_cost_model(CostModelConfig(), LAYOUT, config.seed)
         self._records = self._failed = self._repeated = self._planned = 0
 
     def events(self) -> Iterator[Event]:
@@ -59,12 +55,7 @@ class Collector:
         """
         config = self._config
         platform = resolve_platform(config.target, config.threads)
-        if not platform.runnable:
-            raise UserError(
-                "target",
-                f"This machine cannot run code for {platform.name}, so nothing can be measured; "
-                "collect on a machine that has it, or choose --target cpu.",
-            )
+        require_runnable(platform, "collect")
         with Workspace.open(Path(config.workspace)) as workspace, Measurer(platform, config.measure) as measurer:
             planned: dict[str, _Planned] = {}
             for network in config.networks:
@@ -80,9 +71,7 @@ class Collector:
 
     def _plan(self, network: str, platform: Platform, workspace: Workspace, planned: dict[str, _Planned]) -> None:
         """Enter a network into the workspace and take its tasks; one that an earlier network has counts once."""
-        opened = open_network(network, self._config.target, self._config.threads, self._config.network_config)
-        # The platform's micro-benchmarks differ from run to run; all records of one collection get the same.
-        opened = enter_workspace(workspace, replace(opened, platform=platform))
+        opened = enter_workspace(workspace, open_on(network, platform, self._config.network_config))
         tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
         for task in tasks[: self._config.max_tasks or None]:
             if task.key not in planned:
@@ -99,44 +88,26 @@ class Collector:
         workspace.add_sketches(platform.fingerprint, pool.space.sketches)
         for part in PARTS:
             records = workspace.records(task_key=task.key, platform=platform.fingerprint)
-            chosen = pool.part(part, records, self._sampler, self._model)
+            chosen = pool.part(part, records, self._sampler)
+            best_s = best_latency_s(records)
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
-                best_s = _best_s(workspace.records(task_key=task.key, platform=platform.fingerprint))
-                for record in self._measure(chosen[start : start + _BATCH], part, best_s, platform, measurer):
+                for record, _ in measured_records(
+                    chosen[start : start + _BATCH],
+                    measurer,
+                    best_s,
+                    self._cancel,
+                    platform=platform,
+                    source=Source.COLLECTED,
+                    round_=part,
+                ):
                     workspace.add_record(record)
+                    best_s = best_latency_s([record], best_s)
                     self._records += 1
                     self._failed += record.failure is not None
                     self._clock.note_trial()
                     yield RecordMeasured(record=record)
                     yield self._progress()
-
-    def _measure(
-        self,
-        chosen: Sequence[tuple[Replay, Rationale]],
-        part: int,
-        best_s: float | None,
-        platform: Platform,
-        measurer: Measurer,
-    ) -> Iterator[Record]:
-        requests = [
-            MeasureRequest(id=index, module_json=replay.module_json) for index, (replay, _) in enumerate(chosen)
-        ]
-        for result in measurer.measure(requests, best_s, self._cancel):
-            replay, rationale = chosen[result.id]
-            yield Record(
-                candidate=replay.candidate,
-                platform=platform.fingerprint,
-                trace_json=replay.trace_json,
-                structural_hash=replay.structural_hash,
-                latencies_s=result.latencies_s,
-                failure=result.failure,
-                rationale=rationale,
-                cut_off=result.cut_off,
-                source=Source.COLLECTED,
-                round=part,
-                measured_at=time.time(),
-            )
 
     def _repeat_task(self, task: Task, platform: Platform, workspace: Workspace, measurer: Measurer) -> Iterator[Event]:
         """Measure a share of the successes a second time, under the same rules, to know the noise."""
@@ -154,8 +125,7 @@ class Collector:
             return
         yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=f"{task.name}, a second time")
         replays = _replays(DesignSpace(task, platform.target_json), again)
-        requests = [MeasureRequest(id=index, module_json=replay.module_json) for index, replay in enumerate(replays)]
-        for result in measurer.measure(requests, _best_s(records), self._cancel):
+        for result in measurer.measure(requests_of(replays), best_latency_s(records), self._cancel):
             if result.failure is not None:
                 cause = result.failure.cause
                 yield Notice(sentence=f"A candidate of {task.name} that ran before failed the second time: {cause}.")
@@ -192,10 +162,6 @@ class Collector:
             present=present,
             seconds=self._clock.elapsed_s,
         )
-
-
-def _best_s(records: Sequence[Record]) -> float | None:
-    return min((record.latency_s for record in records if record.latency_s is not None), default=None)
 
 
 def _replays(space: DesignSpace, candidates: Sequence[Candidate]) -> list[Replay]:

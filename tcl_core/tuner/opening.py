@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Platform, Task
+from tcl_core.errors import UserError
 from tcl_core.events import NetworkOpened
 from tcl_core.hardware.target import resolve_platform
 from tcl_core.network.graph import network_graph
@@ -47,9 +48,34 @@ def open_network(path: str | None, target: str, threads: int | None, config: Net
     Raises:
         UserError: whatever is wrong with the file, its shapes or the target, in one sentence.
     """
-    platform = resolve_platform(target, threads)
+    return open_on(path, resolve_platform(target, threads), config)
+
+
+def open_on(path: str | None, platform: Platform, config: NetworkConfig) -> Opened:
+    """The same for a platform that is known already: resolving one runs its micro-benchmarks.
+
+    Raises:
+        UserError: whatever is wrong with the file or its shapes, in one sentence.
+    """
     loaded = load_network(sample_path() if path is None else Path(path), config)
     return Opened(loaded=loaded, imported=import_network(loaded, platform.target_json, config), platform=platform)
+
+
+def require_runnable(platform: Platform, command: str) -> None:
+    """Refuse to measure what cannot run here.
+
+    Args:
+        command: what the person asked for, as a verb.
+
+    Raises:
+        UserError: this machine cannot run code for the platform.
+    """
+    if not platform.runnable:
+        raise UserError(
+            "target",
+            f"This machine cannot run code for {platform.name}, so nothing can be measured; "
+            f"{command} on a machine that has it, or choose --target cpu.",
+        )
 
 
 def enter_workspace(workspace: Workspace, opened: Opened) -> Opened:

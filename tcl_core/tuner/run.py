@@ -15,7 +15,7 @@ from tcl_core.checkpoints import Start, choose_start, load_start
 from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import LibraryReport, MeasureRequest, Rationale, Record, Replay, Source, Stage
+from tcl_core.domain import LibraryReport, Record, Source, Stage
 from tcl_core.errors import UserError
 from tcl_core.events import (
     CancelToken,
@@ -37,7 +37,8 @@ from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library
-from tcl_core.tuner.opening import Opened, enter_workspace, open_network
+from tcl_core.tuner.measuring import Chosen, measured_records
+from tcl_core.tuner.opening import Opened, enter_workspace, open_network, require_runnable
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 from tcl_core.tuner.task_work import TaskWork, estimate_s
 
@@ -75,12 +76,7 @@ class Tuner:
         config = self.config
         yield PhaseChanged(stage=Stage.IMPORT, detail="reading the network")
         opened = self._opened or open_network(config.network, config.target, config.threads, config.network_config)
-        if not opened.platform.runnable:
-            raise UserError(
-                "target",
-                f"This machine cannot run code for {opened.platform.name}, so nothing can be measured; "
-                "tune on a machine that has it, or choose --target cpu.",
-            )
+        require_runnable(opened.platform, "tune")
         with Workspace.open(Path(config.workspace)) as workspace:
             self._choose_start(workspace, opened)
             # From here on TVM loads in the measurer's process, while the model is made and the first round searched.
@@ -237,30 +233,22 @@ class Tuner:
         return min(limit for limit in limits if limit is not None)
 
     def _measure(
-        self, chosen: Sequence[tuple[Replay, Rationale]], work: TaskWork, measurer: Measurer, opened: Opened
+        self, chosen: Sequence[Chosen], work: TaskWork, measurer: Measurer, opened: Opened
     ) -> Iterator[Record]:
         """Compile and time the chosen; ends early when the minutes are over."""
-        requests = [
-            MeasureRequest(id=index, module_json=replay.module_json) for index, (replay, _) in enumerate(chosen)
-        ]
         start, timed = self._clock.elapsed_s, 0.0
-        for result in measurer.measure(requests, work.state.best_s, self.cancel):
-            replay, rationale = chosen[result.id]
+        for record, result in measured_records(
+            chosen,
+            measurer,
+            work.state.best_s,
+            self.cancel,
+            platform=opened.platform,
+            source=Source.SEARCH,
+            round_=self._rounds,
+        ):
             timed += result.run_s
             self._clock.note_trial()
-            yield Record(
-                candidate=replay.candidate,
-                platform=opened.platform.fingerprint,
-                trace_json=replay.trace_json,
-                structural_hash=replay.structural_hash,
-                latencies_s=result.latencies_s,
-                failure=result.failure,
-                rationale=rationale,
-                cut_off=result.cut_off,
-                source=Source.SEARCH,
-                round=self._rounds,
-                measured_at=time.time(),
-            )
+            yield record
             if self._clock.out_of_time():
                 break
         self._clock.add(Stage.MEASURE, timed)

@@ -9,14 +9,15 @@ from zlib import crc32
 import numpy as np
 
 from tcl_core.batches import FloatArray, Pool
-from tcl_core.config import CollectConfig
-from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Source, Task
+from tcl_core.config import CollectConfig, ModelConfig
+from tcl_core.cost_model.untrained_embedding import untrained_embeddings
+from tcl_core.domain import Candidate, Failure, Rationale, Record, Source, Task
 from tcl_core.features import TokenTemplate, task_features
 from tcl_core.search.mutation import Mutation
 from tcl_core.search.population import DecisionSpace
 from tcl_core.selection.base import Sampler
 from tcl_core.space.design_space import DesignSpace
+from tcl_core.tuner.measuring import Chosen, rationale_of
 
 _SPARE = 8
 """Candidates drawn per wanted one: some are illegal in replay, some turn out to be the same schedule."""
@@ -24,14 +25,21 @@ _SPARE = 8
 _PARENTS = 0.25
 """The fastest share of what is measured that breeds."""
 
+_WIDTH = ModelConfig().width
+"""Of the embeddings that a sampler sees."""
+
 PARTS = RANDOM, BRED = (0, 1)
 """A pool's parts in the order of measuring; a record's `round` says which one it is of."""
 
 
+def pool_size(config: CollectConfig, part: int) -> int:
+    """Candidates that make a part."""
+    return round(config.per_task * (1 - config.bred, config.bred)[part])
+
+
 def wanted(config: CollectConfig, part: int) -> int:
     """Records planned of a part."""
-    share = (1 - config.bred, config.bred)[part]
-    return math.ceil(round(config.per_task * share) * config.share)
+    return math.ceil(pool_size(config, part) * config.share)
 
 
 def done(records: Sequence[Record], part: int) -> int:
@@ -54,9 +62,7 @@ class TaskPool:
         self._spaces = tuple(DecisionSpace(sketch) for sketch in self.space.sketches)
         self._mutations = tuple(Mutation(sketch) for sketch in self.space.sketches)
 
-    def part(
-        self, part: int, records: Sequence[Record], sampler: Sampler, model: CostModel
-    ) -> list[tuple[Replay, Rationale]]:
+    def part(self, part: int, records: Sequence[Record], sampler: Sampler) -> list[Chosen]:
         """What is still to be measured of a part: new schedules, with why the sampler chose them where one did.
 
         Args:
@@ -66,9 +72,9 @@ class TaskPool:
         if count <= 0:
             return []
         generator = np.random.default_rng([self._config.seed, crc32(self._task.key.encode()), part])
-        size = round(self._config.per_task * (1 - self._config.bred, self._config.bred)[part])
+        size = pool_size(self._config, part)
         drawn = self._random(size, generator) if part == RANDOM else self._bred(size, records, generator)
-        return self._fresh(self._ordered(drawn, size, sampler, model, generator), records, count)
+        return self._fresh(self._ordered(drawn, size, sampler, generator), records, count)
 
     def _random(self, size: int, generator: np.random.Generator) -> list[Candidate]:
         """Distinct random candidates, evenly over the sketches as far as these go."""
@@ -97,49 +103,40 @@ class TaskPool:
         drawn: list[Candidate],
         size: int,
         sampler: Sampler,
-        model: CostModel,
         generator: np.random.Generator,
     ) -> Iterator[tuple[Candidate, Rationale]]:
         """As drawn when the whole pool is measured; otherwise the pool's candidates in the sampler's order."""
         if self._config.share >= 1:
             yield from ((candidate, Rationale()) for candidate in drawn)
             return
-        candidates, pool = self._pool(drawn[:size], model)
+        candidates, pool = self._pool(drawn[:size])
         selection = sampler.select(pool, len(candidates), generator)
-        parts = (selection.representativeness, selection.diversity, selection.uncertainty)
         for place, index in enumerate(selection.indices):
-            r, d, u = (None if np.isnan(values[place]) else float(values[place]) for values in parts)
-            score = float(pool.scores[index]) if model.trained else None
-            yield candidates[index], Rationale(score=score, representativeness=r, diversity=d, uncertainty=u)
+            yield candidates[index], rationale_of(selection, place, None)
 
-    def _pool(self, drawn: Sequence[Candidate], model: CostModel) -> tuple[list[Candidate], Pool]:
-        """The drawn candidates by sketch, as a sampler sees them; what is measured already is not told apart."""
+    def _pool(self, drawn: Sequence[Candidate]) -> tuple[list[Candidate], Pool]:
+        """The drawn candidates by sketch, as a sampler sees them before any training: no scores, no spread.
+
+        What is measured already is not told apart.
+        """
         candidates: list[Candidate] = []
-        answers = []
+        embeddings = [np.zeros((0, _WIDTH), np.float32)]
         for space, template in zip(self._spaces, self._templates, strict=True):
             choices, positions = space.rows(drawn)
             if len(positions):
                 candidates += [drawn[position] for position in positions]
-                answers.append(model.predict(template.featurise(space.population(choices))))
-        if not answers:
-            nothing = np.zeros(0, np.float32)
-            empty = np.zeros((0, 1), np.float32)
-            return [], Pool(scores=nothing, spread=nothing, embeddings=empty, measured=empty)
-        embeddings = np.concatenate([answer.embeddings for answer in answers])
-        return candidates, Pool(
-            scores=np.concatenate([answer.scores for answer in answers]),
-            spread=np.concatenate([answer.spread for answer in answers]),
-            embeddings=embeddings,
-            measured=embeddings[:0],
-        )
+                embeddings.append(untrained_embeddings(template.featurise(space.population(choices)), _WIDTH))
+        embedded = np.concatenate(embeddings)
+        unknown = np.zeros(len(candidates), np.float32)
+        return candidates, Pool(scores=unknown, spread=unknown, embeddings=embedded, measured=embedded[:0])
 
     def _fresh(
         self, ordered: Iterator[tuple[Candidate, Rationale]], records: Sequence[Record], count: int
-    ) -> list[tuple[Replay, Rationale]]:
+    ) -> list[Chosen]:
         """The first `count` that replay to a schedule nobody has measured."""
         seen = {record.candidate for record in records}
         hashes = {record.structural_hash for record in records}
-        chosen: list[tuple[Replay, Rationale]] = []
+        chosen: list[Chosen] = []
         for candidate, rationale in ordered:
             if len(chosen) == count:
                 break

@@ -17,6 +17,7 @@ from tcl_core.search.evolution import Evolution
 from tcl_core.search.population import DecisionSpace
 from tcl_core.selection.base import Sampler
 from tcl_core.space.design_space import DesignSpace
+from tcl_core.tuner.measuring import Chosen, rationale_of
 
 _SEEDS = 32
 _BORROWED = 8
@@ -89,7 +90,7 @@ class TaskWork:
         generator: np.random.Generator,
         cancel: CancelToken,
         relatives: Sequence[TaskWork] = (),
-    ) -> list[tuple[Replay, Rationale]]:
+    ) -> list[Chosen]:
         """Search, select and replay: up to `count` new, distinct, legal schedules with why each was chosen.
 
         Args:
@@ -119,12 +120,8 @@ class TaskWork:
                 break
             replay = self._new_replay(proposals.candidates[index])
             if replay is not None:
-                rationale = Rationale(
-                    score=float(prediction.scores[index]) if model.trained else None,
-                    representativeness=_part(selection.representativeness[place]),
-                    diversity=_part(selection.diversity[place]),
-                    uncertainty=_part(selection.uncertainty[place]),
-                )
+                score_of_it = float(prediction.scores[index]) if model.trained else None
+                rationale = rationale_of(selection, place, score_of_it)
                 chosen.append((replay, rationale))
         return chosen
 
@@ -144,7 +141,7 @@ class TaskWork:
 
     def _replay_borrowed(
         self, candidates: Sequence[Candidate], score: Callable[[Population], Prediction], *, trained: bool
-    ) -> list[tuple[Replay, Rationale]]:
+    ) -> list[Chosen]:
         chosen = []
         for candidate in candidates:
             replay = self._new_replay(candidate)
@@ -237,10 +234,6 @@ class TaskWork:
             return np.zeros((0, width), np.float32)
         parts = [model.predict(features).embeddings for _, _, features in self._by_sketch(model)]
         return np.concatenate(parts) if parts else np.zeros((0, width), np.float32)
-
-
-def _part(value: np.float32) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def estimate_s(works: Sequence[TaskWork]) -> float | None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tcl_core.config import CollectConfig, CostModelConfig, SamplerConfig
-from tcl_core.cost_model import make_cost_model
+from tcl_core.config import CollectConfig, SamplerConfig
 from tcl_core.domain import Candidate, Failure, Platform, Rationale, Record, Replay, Source, Stage, Task
-from tcl_core.features import LAYOUT, platform_features
+from tcl_core.features import platform_features
 from tcl_core.selection import make_sampler
 from tcl_core.tuner.task_pool import BRED, RANDOM, TaskPool, done, wanted
 
@@ -23,8 +22,7 @@ def pool_of(task: Task, platform: Platform, config: CollectConfig = CONFIG) -> T
 def part_of(
     pool: TaskPool, part: int, records: list[Record], sampler: str = "random"
 ) -> list[tuple[Replay, Rationale]]:
-    model = make_cost_model(CostModelConfig(), LAYOUT, 0)
-    return pool.part(part, records, make_sampler(SamplerConfig(name=sampler)), model)
+    return pool.part(part, records, make_sampler(SamplerConfig(name=sampler)))
 
 
 def record_of(replay: Replay, latency_s: float | None, part: int = RANDOM) -> Record:

@@ -1,0 +1,68 @@
+"""Chosen schedules become records: what a run and a collection do alike between the sampler and the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tcl_core.batches import Selection
+from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Rationale, Record, Replay, Source
+from tcl_core.events import CancelToken
+from tcl_core.measure import Measurer
+
+Chosen = tuple[Replay, Rationale]
+"""A schedule to measure, and why it was chosen."""
+
+
+def rationale_of(selection: Selection, place: int, score: float | None) -> Rationale:
+    """Why the sampler picked its `place`-th candidate; a part it does not compute is None."""
+    parts = (selection.representativeness, selection.diversity, selection.uncertainty)
+    r, d, u = (None if np.isnan(values[place]) else float(values[place]) for values in parts)
+    return Rationale(score=score, representativeness=r, diversity=d, uncertainty=u)
+
+
+def best_latency_s(records: Sequence[Record], before_s: float | None = None) -> float | None:
+    """The lowest latency among the records and `before_s`, in seconds; None where there is none."""
+    found = [record.latency_s for record in records if record.latency_s is not None]
+    return min(found if before_s is None else [before_s, *found], default=None)
+
+
+def requests_of(replays: Sequence[Replay]) -> list[MeasureRequest]:
+    """One request per schedule; its id is the schedule's position."""
+    return [MeasureRequest(id=index, module_json=replay.module_json) for index, replay in enumerate(replays)]
+
+
+def measured_records(
+    chosen: Sequence[Chosen],
+    measurer: Measurer,
+    best_s: float | None,
+    cancel: CancelToken,
+    *,
+    platform: Platform,
+    source: Source,
+    round_: int,
+) -> Iterator[tuple[Record, MeasureResult]]:
+    """Compile and time the chosen: a record for each as it becomes known, with the result it was made from.
+
+    Args:
+        best_s: see `Measurer.measure`.
+        round_: see `Record.round`.
+    """
+    for result in measurer.measure(requests_of([replay for replay, _ in chosen]), best_s, cancel):
+        replay, rationale = chosen[result.id]
+        record = Record(
+            candidate=replay.candidate,
+            platform=platform.fingerprint,
+            trace_json=replay.trace_json,
+            structural_hash=replay.structural_hash,
+            latencies_s=result.latencies_s,
+            failure=result.failure,
+            rationale=rationale,
+            cut_off=result.cut_off,
+            source=source,
+            round=round_,
+            measured_at=time.time(),
+        )
+        yield record, result
