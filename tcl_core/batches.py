@@ -101,6 +101,13 @@ class StoreFeatureBatch:
 FeatureBatch = TokenBatch | ScheduleBatch | StoreFeatureBatch
 
 
+def require_tokens(batch: object, reader: str) -> TokenBatch:
+    """The batch as what `reader` reads. Raises: TypeError when it holds other features."""
+    if not isinstance(batch, TokenBatch):
+        raise TypeError(f"{reader} reads token features, not {type(batch).__name__}")
+    return batch
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskGroup:
     """Everything measured of one task: what a ranker compares only inside itself.

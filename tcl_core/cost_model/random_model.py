@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup, TokenBatch
+from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup, require_tokens
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.candidate_hash import candidate_hashes, uniform
@@ -37,12 +37,11 @@ class RandomModel(CostModel):
         return self._trained
 
     def predict(self, batch: FeatureBatch) -> Prediction:
-        if not isinstance(batch, TokenBatch):
-            raise TypeError(f"the cost model 'random' reads token features, not {type(batch).__name__}")
+        tokens = require_tokens(batch, "the cost model 'random'")
         return Prediction(
-            scores=uniform(candidate_hashes(batch, self._seed), 0).astype(np.float32),
-            spread=np.zeros(len(batch), np.float32),
-            embeddings=untrained_embeddings(batch, self._width),
+            scores=uniform(candidate_hashes(tokens, self._seed), 0).astype(np.float32),
+            spread=np.zeros(len(tokens), np.float32),
+            embeddings=untrained_embeddings(tokens, self._width),
         )
 
     def fit(self, groups: Sequence[TaskGroup], cancel: CancelToken | None = None) -> FitReport:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch
+from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch, require_tokens
 from tcl_core.config import CostModelConfig, OfflineConfig
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -182,9 +182,7 @@ class TokenModel(CostModel, Generic[RankerT]):
         return [group for group in ranked if group is not None]
 
     def _tokens(self, batch: FeatureBatch) -> TokenBatch:
-        if not isinstance(batch, TokenBatch):
-            raise TypeError(f"the cost model '{self.name}' reads token features, not {type(batch).__name__}")
-        return batch
+        return require_tokens(batch, f"the cost model '{self.name}'")
 
     def _tensor(self, array: FloatArray) -> Tensor:
         return torch.tensor(array, dtype=torch.float32, device=self._device)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tcl_core.batches import TaskGroup, TokenBatch
+from tcl_core.batches import TaskGroup, require_tokens
 from tcl_core.cost_model.candidate_hash import candidate_hashes, uniform
 from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.losses import lambda_rank_loss
@@ -58,13 +58,12 @@ def rank_group(group: TaskGroup, *, heads: int, seed: int, device: torch.device)
 
     A record's weights depend on its features and the seed alone: a head sees the same bootstrap in every `fit`.
     """
-    batches = [batch for batch in group.batches if len(batch)]
+    batches = [require_tokens(batch, "a ranker") for batch in group.batches if len(batch)]
     if len(np.unique(group.labels)) < 2:
         return None
     kinds, fields, lengths, hashes = [], [], [], []
-    longest = max(_tokens(batch).fields.shape[1] for batch in batches)
-    for each in batches:
-        batch = _tokens(each)
+    longest = max(batch.fields.shape[1] for batch in batches)
+    for batch in batches:
         missing = longest - batch.fields.shape[1]
         fields.append(np.pad(batch.fields, ((0, 0), (0, missing), (0, 0))))
         kinds.append(np.tile(np.pad(batch.kinds, (0, missing)), (len(batch), 1)))
@@ -72,12 +71,12 @@ def rank_group(group: TaskGroup, *, heads: int, seed: int, device: torch.device)
         hashes.append(candidate_hashes(batch, seed))
     hashes_N = np.concatenate(hashes)
     uniform_KN = np.stack([uniform(hashes_N, head) for head in range(heads)])
-    same_length = len({batch.fields.shape[1] for batch in map(_tokens, batches)}) == 1
+    same_length = len({batch.fields.shape[1] for batch in batches}) == 1
     given = RankerInput(
         kinds_T=torch.tensor(np.concatenate(kinds), dtype=torch.int64, device=device),
         fields_NTF=torch.tensor(np.concatenate(fields), dtype=torch.float32, device=device),
-        task_C=torch.tensor(_tokens(batches[0]).task, device=device),
-        platform_C=torch.tensor(_tokens(batches[0]).platform, device=device),
+        task_C=torch.tensor(batches[0].task, device=device),
+        platform_C=torch.tensor(batches[0].platform, device=device),
         lengths_N=None if same_length else torch.tensor(np.concatenate(lengths), device=device),
     )
     return RankedGroup(
@@ -162,9 +161,3 @@ def measure_scale(ranker: TokenRanker, groups: Sequence[RankedGroup], limit: int
             some.append(group.pick(torch.arange(0, len(group.labels_N), every, device=group.labels_N.device)))
         variances_GK += [scores_NK.var(dim=0, unbiased=False) for scores_NK in group_scores(ranker, some)]
     ranker.heads.scale.copy_(torch.stack(variances_GK).mean(dim=0).sqrt().clamp(min=_SMALLEST_SCALE))
-
-
-def _tokens(batch: object) -> TokenBatch:
-    if not isinstance(batch, TokenBatch):
-        raise TypeError(f"a ranker reads token features, not {type(batch).__name__}")
-    return batch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tcl_core.batches import FeatureBatch, Prediction, TokenBatch
+from tcl_core.batches import FeatureBatch, Prediction, TokenBatch, require_tokens
 from tcl_core.cost_model.base import EpochWatch
 from tcl_core.evaluation.context import Context
 from tcl_core.evaluation.metrics import top_k
@@ -41,7 +41,7 @@ def platform_data(context: Context, platform: str, share: float, seed: int) -> P
         if groups.has(key, platform):
             size = len(groups.measured(key, platform))
             rest = np.setdiff1d(np.arange(size), drawn.get(key, np.zeros(0, np.int64)))
-            unlabelled += [_tokens(batch) for batch in groups.group(key, platform, rest).batches]
+            unlabelled += [require_tokens(batch, "a learner") for batch in groups.group(key, platform, rest).batches]
     return PlatformData(
         platform=platform,
         groups=tuple(groups.group(key, platform, rows) for key, rows in drawn.items()),
@@ -70,12 +70,6 @@ def learn(
 
 def _deployed(learner: PlatformLearner, platform: str) -> Predict:
     def predict(batch: FeatureBatch) -> Prediction:
-        return learner.predict(platform, _tokens(batch))
+        return learner.predict(platform, require_tokens(batch, "a learner"))
 
     return predict
-
-
-def _tokens(batch: FeatureBatch) -> TokenBatch:
-    if not isinstance(batch, TokenBatch):
-        raise TypeError(f"learners read token features, not {type(batch).__name__}")
-    return batch

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -26,7 +25,7 @@ MODEL = "model"
 
 
 class _Baseline(PlatformLearner):
-    """One Mamba model is trained at a time."""
+    """One Mamba model is trained at a time; none of them reads `old`."""
 
     def __init__(self, cost_model: CostModelConfig, offline: OfflineConfig, layout: FeatureLayout, seed: int) -> None:
         self._cost_model = replace(cost_model, name=MambaModel.name)
@@ -66,16 +65,6 @@ class _Baseline(PlatformLearner):
 
     def _close_pass(self, model: MambaModel) -> None:
         """After every pass, with the weights of that pass."""
-
-    @abstractmethod
-    def learn(
-        self,
-        data: PlatformData,
-        watch: EpochWatch | None = None,
-        cancel: CancelToken | None = None,
-        old: Sequence[PlatformData] = (),
-    ) -> LearnReport:
-        """See `PlatformLearner.learn`; `old` is not read."""
 
 
 class Scratch(_Baseline):

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch
+from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch, require_tokens
 from tcl_core.config import CostModelConfig, LearnerConfig
 from tcl_core.cost_model.base import EpochWatch
 from tcl_core.cost_model.offline import require_pairs, top1
@@ -215,12 +215,11 @@ def _better(ranker: Ranker, column: ActiveColumn, validation: Sequence[TaskGroup
 
 
 def _answer(column: Ranker | ActiveColumn, batch: FeatureBatch) -> Prediction:
-    if not isinstance(batch, TokenBatch):
-        raise TypeError(f"the learner reads token features, not {type(batch).__name__}")
+    tokens = require_tokens(batch, "the learner")
     column.eval()
     ranker = column.ranker if isinstance(column, ActiveColumn) else column
     with threads(ranker):
-        return predict(column, ranker.heads.scale, batch)
+        return predict(column, ranker.heads.scale, tokens)
 
 
 def _top1(column: Ranker | ActiveColumn, validation: Sequence[TaskGroup]) -> float | None:
@@ -238,9 +237,7 @@ def _entry(data: PlatformData) -> LearnedPlatform:
 def _token(data: PlatformData) -> FloatArray:
     """The platform's context token, which all its candidates share."""
     batch = next(batch for group in data.groups for batch in group.batches)
-    if not isinstance(batch, TokenBatch):
-        raise TypeError(f"the learner reads token features, not {type(batch).__name__}")
-    return batch.platform
+    return require_tokens(batch, "the learner").platform
 
 
 def _earlier_tokens(platforms: Sequence[LearnedPlatform], data: PlatformData, ranker: Ranker) -> list[Tensor]:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tcl_core.batches import FeatureLayout, Prediction, TaskGroup, TokenBatch
+from tcl_core.batches import FeatureLayout, Prediction, TaskGroup, TokenBatch, require_tokens
 from tcl_core.config import CostModelConfig, OfflineConfig
 from tcl_core.cost_model.base import EpochWatch
 from tcl_core.cost_model.course import Course, Part
@@ -181,13 +181,7 @@ class MultiTask(PlatformLearner):
 
 
 def _top1(trunk: Trunk, platform: str, validation: Sequence[TaskGroup]) -> float | None:
-    return top1(lambda batch: trunk.predict(platform, _tokens(batch)).scores, validation)
-
-
-def _tokens(batch: object) -> TokenBatch:
-    if not isinstance(batch, TokenBatch):
-        raise TypeError(f"a ranker reads token features, not {type(batch).__name__}")
-    return batch
+    return top1(lambda batch: trunk.predict(platform, require_tokens(batch, "a ranker")).scores, validation)
 
 
 def _appraise(trunk: Trunk, platforms: Sequence[PlatformData]) -> Appraisal:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tcl_core.batches import FeatureBatch, Prediction, TokenBatch
+from tcl_core.batches import FeatureBatch, Prediction, TokenBatch, require_tokens
 from tcl_core.checkpoints import CheckpointFile, Kind, Origin, describe, lineage_after, save_stamped
 from tcl_core.checkpoints.shelf import new_path, note
 from tcl_core.config import CostModelConfig, LearnerConfig
@@ -161,10 +161,10 @@ def _unlabelled(lesson: Lesson, count: int, generator: np.random.Generator) -> I
 
 def _metrics(lesson: Lesson, learner: ContinualLearner, report: LearnReport) -> dict[str, float]:
     def deployed(batch: FeatureBatch) -> Prediction:
-        return learner.predict(lesson.platform.fingerprint, _tokens(batch))
+        return learner.predict(lesson.platform.fingerprint, require_tokens(batch, "the learner"))
 
     def knowledge(batch: FeatureBatch) -> Prediction:
-        return learner.predict_knowledge(_tokens(batch))
+        return learner.predict_knowledge(require_tokens(batch, "the learner"))
 
     metrics = lesson.held_out(deployed, "tokens")
     if metrics:
@@ -172,12 +172,6 @@ def _metrics(lesson: Lesson, learner: ContinualLearner, report: LearnReport) -> 
     if report.validation_top1 is not None:
         metrics["validation_top1"] = report.validation_top1
     return metrics
-
-
-def _tokens(batch: FeatureBatch) -> TokenBatch:
-    if not isinstance(batch, TokenBatch):
-        raise TypeError(f"the learner reads token features, not {type(batch).__name__}")
-    return batch
 
 
 def _save(config: LearnConfig, workspace: Workspace, learner: ContinualLearner, origin: Origin) -> CheckpointFile:
