@@ -119,9 +119,14 @@ class Checkout:
         )
 
     def begin(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.command(*arguments), env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        # A suite that runs in a shell's background hands SIGINT down as ignored, and Python would leave it so.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(
+                self.command(*arguments), env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def forget(self) -> None:
         """As after a setup that broke off: begun, not done."""
