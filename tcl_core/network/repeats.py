@@ -31,20 +31,23 @@ def _search(
     found: list[GraphRepeat],
 ) -> None:
     """Take the repeat that saves most boxes inside `span`, then look to its left and right."""
-    best: GraphRepeat | None = None
+    best: tuple[int, int, int, int] | None = None
+    kinds = _marks(nodes, [()] * len(nodes), span, 0)
     for size in range(LEAST_NODES, len(span) // 2 + 1):
+        # Alike nodes are of one kind: where no run of kinds is long enough, the sources need not be looked at.
+        if all(length < size for _, length in _runs(kinds[:-size] == kinds[size:])):
+            continue
         marks = _marks(nodes, sources, span, size)
         for start, length in _runs(marks[:-size] == marks[size:]):
             count = length // size + 1
-            if count < 2 or (best is not None and size * (count - 1) <= best.size * (best.count - 1)):
-                continue
-            slack = length - (count - 1) * size
-            first = _best_cut(edges, span.start + start, slack, size)
-            best = GraphRepeat(first=first, size=size, count=count)
+            if count >= 2 and (best is None or size * (count - 1) > best[2] * (best[3] - 1)):
+                best = start, length - (count - 1) * size, size, count
     if best is not None:
-        found.append(best)
-        _search(nodes, sources, edges, range(span.start, best.nodes.start), found)
-        _search(nodes, sources, edges, range(best.nodes.stop, span.stop), found)
+        start, slack, size, count = best
+        repeat = GraphRepeat(first=_best_cut(edges, span.start + start, slack, size), size=size, count=count)
+        found.append(repeat)
+        _search(nodes, sources, edges, range(span.start, repeat.nodes.start), found)
+        _search(nodes, sources, edges, range(repeat.nodes.stop, span.stop), found)
 
 
 def _sources(count: int, edges: Sequence[tuple[int, int]]) -> list[tuple[int, ...]]:
