@@ -8,6 +8,7 @@ from typing import Final
 
 SAMPLERS: Final = ("rdu", "random", "topk", "kcenter", "uncertainty")
 COST_MODELS: Final = ("mamba", "transformer", "lstm", "mlp", "xgb", "random")
+TABLES: Final = ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot", "tuning")
 """What a person may choose, for the command line and the window: the rooms that implement them are heavy to import."""
 
 LEARNING_RATES: Final[Mapping[str, float]] = {"transformer": 7e-4, "mlp": 7e-4}

@@ -3,7 +3,7 @@
 Nothing heavy is imported here: listing checkpoints needs neither torch nor TVM.
 """
 
-from tcl_core.checkpoints.file import CheckpointFile, describe, save_stamped, stamp
+from tcl_core.checkpoints.file import CheckpointFile, describe, save_stamped, stamp, write_stamped
 from tcl_core.checkpoints.origin import Kind, Origin, lineage_after
 from tcl_core.checkpoints.start import Start, choose_start, load_start
 
@@ -18,4 +18,5 @@ __all__ = [
     "load_start",
     "save_stamped",
     "stamp",
+    "write_stamped",
 ]

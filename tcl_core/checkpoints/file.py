@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from safetensors import SafetensorError, safe_open
-
 from tcl_core.batches import FeatureLayout
 from tcl_core.checkpoints.origin import FACT, Origin, from_fact, to_fact
-from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.cost_model.checkpoint import read_checkpoint, write_checkpoint
 from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
 
@@ -49,12 +46,12 @@ def describe(path: Path) -> CheckpointFile:
     Raises:
         UserError: not there, not a checkpoint, truncated or tampered with.
     """
-    checkpoint, digest = _read(path)
+    checkpoint = read_checkpoint(path)
     return CheckpointFile(
         path=path,
         model=checkpoint.model,
         layout=checkpoint.layout,
-        digest=digest,
+        digest=checkpoint.digest,
         size_bytes=path.stat().st_size,
         numbers=sum(tensor.size for tensor in checkpoint.tensors.values()),
         origin=from_fact(checkpoint.facts[FACT]) if FACT in checkpoint.facts else None,
@@ -68,11 +65,17 @@ def stamp(path: Path, origin: Origin, out: Path | None = None) -> None:
     Raises:
         UserError: as `describe`, or the file cannot be written; an old one at `out` then survives.
     """
-    checkpoint, _ = _read(path)
+    checkpoint = read_checkpoint(path)
     write_checkpoint(out or path, replace(checkpoint, facts={**checkpoint.facts, FACT: to_fact(origin)}))
 
 
 def save_stamped(save: Callable[[Path], None], origin: Origin, path: Path) -> CheckpointFile:
+    """As `write_stamped`, with what it says of itself then."""
+    write_stamped(save, origin, path)
+    return describe(path)
+
+
+def write_stamped(save: Callable[[Path], None], origin: Origin, path: Path) -> None:
     """What `save` writes, with its origin, at `path`: an old file there survives until all of the new one is written.
 
     Raises:
@@ -86,19 +89,3 @@ def save_stamped(save: Callable[[Path], None], origin: Origin, path: Path) -> Ch
             stamp(bare, origin, path)
     except OSError as error:
         raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {error.strerror}.") from error
-    return describe(path)
-
-
-def _read(path: Path) -> tuple[Checkpoint, str]:
-    model, layout, digest = _header(path)
-    return read_checkpoint(path, model, layout), digest
-
-
-def _header(path: Path) -> tuple[str, FeatureLayout, str]:
-    """Whose checkpoint it is, by its own word; where it has none, what `read_checkpoint` refuses with its reason."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata: dict[str, str] = file.metadata() or {}
-        return metadata["model"], FeatureLayout(**json.loads(metadata["layout"])), metadata["sha256"]
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
-        return "", LAYOUT, ""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TypeAlias
 
-from tcl_core.config import COST_MODELS, SAMPLERS
+from tcl_core.config import COST_MODELS, SAMPLERS, TABLES
 
 BENCHES = ("throughput", "scoring", "window")
-TABLES = ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot", "tuning")
 
 Shape = tuple[str, tuple[int, ...]]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"

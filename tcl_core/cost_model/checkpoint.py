@@ -35,6 +35,7 @@ class Checkpoint:
     Attributes:
         facts: JSON values the model needs before its tensors.
         libraries: versions that wrote the file; for people, never compared.
+        digest: SHA-256 (hex) over the content of what was read; "" before it is written.
     """
 
     model: str
@@ -42,6 +43,7 @@ class Checkpoint:
     facts: Mapping[str, Any]
     tensors: Mapping[str, NDArray[Any]]
     libraries: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -65,8 +67,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {error.strerror}.") from error
 
 
-def read_checkpoint(path: Path, model: str, layout: FeatureLayout) -> Checkpoint:
-    """The checkpoint of `model` for `layout`.
+def read_checkpoint(path: Path, model: str | None = None, layout: FeatureLayout | None = None) -> Checkpoint:
+    """The checkpoint of `model` for `layout`; None for whichever the file holds.
 
     Raises:
         UserError: not there, not a checkpoint of this model and layout, truncated or tampered with.
@@ -78,9 +80,9 @@ def read_checkpoint(path: Path, model: str, layout: FeatureLayout) -> Checkpoint
     if digest != _digest(metadata, tensors):
         _refuse(path, "is damaged: its checksum does not match its content")
     found, found_layout = metadata["model"], FeatureLayout(**json.loads(metadata["layout"]))
-    if found != model:
+    if model is not None and found != model:
         _refuse(path, f"holds the cost model '{found}', not '{model}'")
-    if found_layout != layout:
+    if layout is not None and found_layout != layout:
         _refuse(
             path,
             f"was made for feature vocabulary {found_layout.version} ({found_layout.kinds} kinds, {found_layout.fields}"
@@ -92,6 +94,7 @@ def read_checkpoint(path: Path, model: str, layout: FeatureLayout) -> Checkpoint
         facts=json.loads(metadata["facts"]),
         tensors=tensors,
         libraries=json.loads(metadata["libraries"]),
+        digest=digest,
     )
 
 

@@ -24,7 +24,7 @@ class MambaModel(TokenModel[Ranker]):
 
     name: ClassVar[str] = "mamba"
 
-    def _make_ranker(self) -> Ranker:
+    def _make_network(self) -> Ranker:
         model = self._config.model
         self._ops = choose_ops(
             self._config.scan,
@@ -46,13 +46,13 @@ class MambaModel(TokenModel[Ranker]):
         if not shared:
             return super()._scorer(batch)
         kinds_T = torch.tensor(batch.kinds, dtype=torch.int64, device=self._device)
-        prefix = self._ranker.read_prefix(
+        prefix = self._network.read_prefix(
             kinds_T[:shared],
             self._tensor(batch.fields[0, :shared]),
             self._tensor(batch.task),
             self._tensor(batch.platform),
         )
-        return lambda fields: self._ranker.resume(prefix, kinds_T[shared:], self._tensor(fields[:, shared:]))
+        return lambda fields: self._network.resume(prefix, kinds_T[shared:], self._tensor(fields[:, shared:]))
 
 
 def _shared_tokens(fields_NTF: FloatArray) -> int:

@@ -9,12 +9,9 @@ Shape legend: N candidates, S stores of all of them, I features of a store, E wi
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -22,13 +19,10 @@ from torch import Tensor, nn
 from tvm.s_tir.meta_schedule.cost_model.mlp_model import SegmentSumMLP, lambda_rank_loss
 
 from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup
-from tcl_core.config import CostModelConfig, OfflineConfig
-from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
-from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from tcl_core.cost_model.course import Course, Part, online_optimiser, train
-from tcl_core.cost_model.offline import OfflineTraining, require_pairs, top1
+from tcl_core.config import CostModelConfig
+from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.store_features import STORE_FEATURES, StoreFeatures, mean_rows
-from tcl_core.cost_model.weights import as_arrays, choose_device, load_weights
+from tcl_core.cost_model.torch_model import TorchModel
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
@@ -93,44 +87,35 @@ class StoreCourse(Course[StoreGroup]):
         return loss, loss
 
 
-class MlpModel(CostModel):
+class MlpModel(TorchModel[StoreNetwork, StoreGroup]):
     """Embedding = last hidden layer, before any training the mean feature row; no spread."""
 
     name: ClassVar[str] = "mlp"
     reads: ClassVar[Literal["tokens", "schedules"]] = "schedules"
 
     def __init__(self, config: CostModelConfig, layout: FeatureLayout, seed: int) -> None:
-        self._config, self._layout, self._seed = config, layout, seed
-        self._device = choose_device(config.device)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self._network = StoreNetwork().to(self._device)
-        self._optimiser = online_optimiser(self._network, config.training, self.name)
+        super().__init__(config, layout, seed)
         self._features = StoreFeatures()
-        self._trainings = 0
 
-    @property
-    def trained(self) -> bool:
-        return self._trainings > 0
+    def _make_network(self) -> StoreNetwork:
+        return StoreNetwork()
 
-    @property
-    def parameters(self) -> int:
-        return sum(parameter.numel() for parameter in self._network.parameters())
+    def _settings(self) -> Mapping[str, Any]:
+        return {"hidden": _HIDDEN}
 
     @property
     def network(self) -> StoreNetwork:
         """The network itself, for tests."""
         return self._network
 
-    def predict(self, batch: FeatureBatch) -> Prediction:
+    def _predict_untrained(self, batch: FeatureBatch) -> Prediction:
         rows = self._features.rows(batch, self.name)
-        if self.trained:
-            return self._predict(rows)
         zeros = np.zeros(len(rows), np.float32)
         return Prediction(scores=zeros, spread=zeros, embeddings=mean_rows(rows))
 
     @torch.inference_mode()
-    def _predict(self, rows: list[FloatArray]) -> Prediction:
+    def _predict(self, batch: FeatureBatch) -> Prediction:
+        rows = self._features.rows(batch, self.name)
         scores, embeddings = np.zeros(len(rows), np.float32), np.zeros((len(rows), _HIDDEN), np.float32)
         self._network.eval()
         for low in range(0, len(rows), _CHUNK):
@@ -140,65 +125,7 @@ class MlpModel(CostModel):
             scores[part], embeddings[part] = scores_N.cpu().numpy(), hidden_NE.cpu().numpy()
         return Prediction(scores=scores, spread=np.zeros_like(scores), embeddings=embeddings)
 
-    def fit(self, groups: Sequence[TaskGroup], cancel: CancelToken | None = None) -> FitReport:
-        """As in `CostModel.fit`. A fit cut short by `max_seconds` repeats exactly only on an equally fast machine."""
-        started = time.perf_counter()
-        usable = self._groups(groups, cancel)
-        if not usable:
-            return FitReport(epochs=0, samples=0, seconds=time.perf_counter() - started, loss=None)
-        training = self._config.training
-        epochs = training.epochs if self.trained else training.first_epochs
-        report = train(
-            self._course(usable),
-            self._optimiser,
-            training,
-            epochs=max(epochs, math.ceil(training.least_steps / len(groups))),
-            rng=np.random.default_rng([self._seed, self._trainings]),
-            cancel=cancel,
-        )
-        if report.loss is not None:
-            self._trainings += 1
-        return report
-
-    def train_offline(
-        self,
-        groups: Sequence[TaskGroup],
-        validation: Sequence[TaskGroup],
-        config: OfflineConfig,
-        watch: EpochWatch | None = None,
-        cancel: CancelToken | None = None,
-    ) -> FitReport:
-        require_pairs(groups)
-        training = OfflineTraining(
-            self._course(self._groups(groups, cancel)),
-            config,
-            validate=lambda: top1(
-                lambda batch: self._predict(self._features.rows(batch, self.name)).scores, validation
-            ),
-            rng=np.random.default_rng([self._seed, self._trainings]),
-            watch=watch,
-            cancel=cancel,
-        )
-        try:
-            return training.run()
-        finally:
-            if training.best_epoch:
-                self._trainings += 1
-                self._optimiser = online_optimiser(self._network, self._config.training, self.name)
-
-    def save(self, path: Path) -> None:
-        facts = {"model": {"hidden": _HIDDEN}, "fits": self._trainings}
-        tensors = as_arrays(self._network)
-        write_checkpoint(path, Checkpoint(model=self.name, layout=self._layout, facts=facts, tensors=tensors))
-
-    def load(self, path: Path) -> None:
-        checkpoint = read_checkpoint(path, self.name, self._layout)
-        load_weights(self._network, checkpoint, path, {"hidden": _HIDDEN})
-        self._optimiser = online_optimiser(self._network, self._config.training, self.name)
-        self._trainings = int(checkpoint.facts["fits"])
-
     def _groups(self, groups: Sequence[TaskGroup], cancel: CancelToken | None) -> list[StoreGroup]:
-        """Groups that have a pair to order."""
         found = []
         for group in groups:
             rows: list[FloatArray] = []
@@ -211,7 +138,7 @@ class MlpModel(CostModel):
                 found.append(StoreGroup(rows=tuple(self._tensors(rows)), labels_N=labels_N))
         return found
 
-    def _course(self, groups: Sequence[StoreGroup]) -> StoreCourse:
+    def _course(self, groups: Sequence[StoreGroup], *, offline: bool) -> StoreCourse:
         """What is first learned from fixes the features' scale: the greatest of each, as in TenSet."""
         if not self.trained:
             greatest_I = torch.stack([row.amax(dim=0) for group in groups for row in group.rows]).amax(dim=0)

@@ -17,7 +17,7 @@ class TransformerModel(TokenModel[TransformerRanker]):
 
     name: ClassVar[str] = "transformer"
 
-    def _make_ranker(self) -> TransformerRanker:
+    def _make_network(self) -> TransformerRanker:
         heads, project = self._config.model.heads, fastest_projection(self._device.type)
         return TransformerRanker(self._layout, self._config.transformer, heads=heads, project=project)
 
@@ -31,7 +31,7 @@ class LstmModel(TokenModel[LstmRanker]):
 
     name: ClassVar[str] = "lstm"
 
-    def _make_ranker(self) -> LstmRanker:
+    def _make_network(self) -> LstmRanker:
         heads, project = self._config.model.heads, fastest_projection(self._device.type)
         return LstmRanker(self._layout, self._config.lstm, heads=heads, project=project)
 

@@ -5,7 +5,7 @@ Shape legend: N records of one task, T tokens, F fields, K heads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,9 @@ from tcl_core.cost_model.ranker import RankerInput, TokenRanker
 _ANCHOR = 0.01
 """Weight of the squared mean score of each head inside a task. A ranking loss leaves every head's offset free; held
 at zero, the spread over heads is disagreement about candidates and nothing else."""
+
+SCALE_LIMIT = 16
+"""Records of each task that the heads' scales are measured on after a pass over a dataset."""
 
 _SMALLEST_SCALE = 1e-6
 _SCALE_GROUPS = 16
@@ -153,11 +156,20 @@ def _together(given: Sequence[RankerInput]) -> RankerInput:
 def measure_scale(ranker: TokenRanker, groups: Sequence[RankedGroup], limit: int) -> None:
     """Root mean square over tasks of each head's standard deviation inside a task, into `ranker.heads.scale`."""
     ranker.eval()
-    variances_GK = []
+    scores: list[Tensor] = []
     for low in range(0, len(groups), _SCALE_GROUPS):
-        some = []
-        for group in groups[low : low + _SCALE_GROUPS]:
-            every = -(-len(group.labels_N) // limit)
-            some.append(group.pick(torch.arange(0, len(group.labels_N), every, device=group.labels_N.device)))
-        variances_GK += [scores_NK.var(dim=0, unbiased=False) for scores_NK in group_scores(ranker, some)]
-    ranker.heads.scale.copy_(torch.stack(variances_GK).mean(dim=0).sqrt().clamp(min=_SMALLEST_SCALE))
+        some = [group.pick(some_rows(group, limit)) for group in groups[low : low + _SCALE_GROUPS]]
+        scores += group_scores(ranker, some)
+    ranker.heads.scale.copy_(scale_of(scores))
+
+
+def scale_of(scores: Iterable[Tensor]) -> Tensor:
+    """Root mean square over tasks of each head's standard deviation inside a task [K], of raw scores [N, K] each."""
+    variances_GK = torch.stack([scores_NK.var(dim=0, unbiased=False) for scores_NK in scores])
+    return variances_GK.mean(dim=0).sqrt().clamp(min=_SMALLEST_SCALE)
+
+
+def some_rows(group: RankedGroup, limit: int) -> Tensor:
+    """At most `limit` evenly spaced rows of a group."""
+    count = len(group.labels_N)
+    return torch.arange(0, count, -(-count // limit), device=group.labels_N.device)

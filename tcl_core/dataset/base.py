@@ -5,6 +5,7 @@ No workspace, no TVM: plain frozen data that `read_dataset` takes from Parquet a
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -57,11 +58,7 @@ class Measured:
     @property
     def latency_s(self) -> float | None:
         """Median latency in seconds; None on failure."""
-        ordered = sorted(self.latencies_s)
-        middle = len(ordered) // 2
-        if not ordered:
-            return None
-        return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+        return statistics.median(self.latencies_s) if self.latencies_s else None
 
 
 @dataclass(frozen=True, kw_only=True)

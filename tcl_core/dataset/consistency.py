@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tcl_core.dataset.base import Dataset, Measured
@@ -16,7 +17,7 @@ def first_fault(dataset: Dataset) -> str | None:
 
 def _faults(dataset: Dataset) -> Iterator[str]:
     """Each fault, cheap ones first."""
-    for digest, count in _counts([network.digest for network in dataset.networks]).items():
+    for digest, count in Counter(network.digest for network in dataset.networks).items():
         if count > 1:
             yield f"the network with the digest '{digest}' is there {count} times"
     for network in dataset.networks:
@@ -29,10 +30,6 @@ def _faults(dataset: Dataset) -> Iterator[str]:
     for group, records in dataset.records.items():
         yield from _group_faults(dataset, "a record", group)
         yield from _record_faults(group, dataset.sketches.get(group, ()), records)
-
-
-def _counts(names: Sequence[str]) -> dict[str, int]:
-    return {name: names.count(name) for name in names}
 
 
 def _group_faults(dataset: Dataset, what: str, group: tuple[str, str]) -> Iterator[str]:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from tcl_core.dataset.base import DatasetNetwork, Measured
 from tcl_core.evaluation.groups import Groups
-from tcl_core.evaluation.metrics import RankedNetwork, RankedTask, Spread, top_k
+from tcl_core.evaluation.metrics import RankedTask, Spread, top_k
+from tcl_core.evaluation.training import ranked_networks
 
 _DRAWS = 100
 _LEAST_RATIOS = 8
@@ -66,10 +67,10 @@ def ceiling(
             key: _ranked(key, np.stack([latencies_s * ratios.draw(cut_off, generator), latencies_s], axis=1))
             for key, (latencies_s, cut_off) in ran.items()
         }
-        simulated.append(top_k(_networks(networks, drawn), 1).ratio)
+        simulated.append(top_k(ranked_networks(networks, drawn), 1).ratio)
     return Ceiling(
         repeated=ratios.count,
-        direct=top_k(_networks(networks, direct), 1).ratio if direct else None,
+        direct=top_k(ranked_networks(networks, direct), 1).ratio if direct else None,
         direct_tasks=len(direct),
         simulated=Spread.of(simulated),
     )
@@ -112,13 +113,3 @@ def _ranked(task_key: str, seen_and_judged: NDArray[np.float64]) -> RankedTask:
     """[N, 2]: latencies that rank and latencies that judge, in seconds."""
     scores = (-np.log(seen_and_judged[:, 0])).astype(np.float32)
     return RankedTask(task_key=task_key, scores=scores, latencies_s=seen_and_judged[:, 1])
-
-
-def _networks(networks: Sequence[DatasetNetwork], ranked: dict[str, RankedTask]) -> list[RankedNetwork]:
-    return [
-        RankedNetwork(
-            name=network.name,
-            tasks=tuple((weight, ranked[key]) for key, weight in network.weights if key in ranked),
-        )
-        for network in networks
-    ]

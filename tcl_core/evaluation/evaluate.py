@@ -20,13 +20,14 @@ def evaluate(
         UserError: the dataset does not hold what a table needs: said before any of them is begun.
         Interrupted: `cancel` was stopped; finished cells are kept.
     """
-    from tcl_core.evaluation.tables.tuning import finished_seeds  # with TVM and the tuner
-
     names = (only,) if only else tuple(name for name in TABLES if name not in LIVE)
     _check(context, names, seeds)
     tables = [run_table(name, context, seeds, watch, cancel) for name in names]
-    if only is None and (measured := finished_seeds(context, seeds)):
-        tables.append(run_table("tuning", context, measured, watch, cancel))
+    if only is None:
+        from tcl_core.evaluation.tables.tuning import finished_seeds  # with TVM and the tuner
+
+        if measured := finished_seeds(context, seeds):
+            tables.append(run_table("tuning", context, measured, watch, cancel))
     return EvaluationResult(about=about(context, seeds), tables=tuple(tables))
 
 

@@ -21,7 +21,9 @@ _FOLDERS = re.compile(r"(?<![\w.])(?:[A-Za-z]:)?[/\\](?:[^\s/\\:\"'<>]+[/\\])+")
 _Group = tuple[str, str]
 
 
-def dataset_from(workspace: Workspace, splits: Mapping[str, Split], sources: Mapping[str, str]) -> Dataset:
+def dataset_from(
+    workspace: Workspace, splits: Mapping[str, Split], sources: Mapping[str, str], *, only: Platform | None = None
+) -> Dataset:
     """The records of a workspace on all its platforms, with their repeats, sketches, tasks and networks.
 
     Records that were imported from elsewhere stay out, as nobody knows how they were measured; so do tasks and
@@ -30,6 +32,8 @@ def dataset_from(workspace: Workspace, splits: Mapping[str, Split], sources: Map
     Args:
         splits: by network name; the others get theirs from `assign_splits`.
         sources: where a network's file comes from, by its name; the file's name where nothing is said.
+        only: the one platform whose records are opened; networks are then held out by the names of all networks of the
+            workspace, so that one held out here is held out on every other platform.
 
     Raises:
         UserError: no records, no success among them, a task without its sketches, or an unknown name in `splits`.
@@ -37,7 +41,7 @@ def dataset_from(workspace: Workspace, splits: Mapping[str, Split], sources: Map
     tasks = {task.key: task for task in workspace.all_tasks() if task.weight > 0}
     records: dict[_Group, tuple[Measured, ...]] = {}
     sketches: dict[_Group, tuple[Sketch, ...]] = {}
-    platforms = {platform.fingerprint: platform for platform in workspace.platforms()}
+    platforms = {one.fingerprint: one for one in (workspace.platforms() if only is None else (only,))}
     for platform in platforms.values():
         for key, measured in _measured(workspace, platform.fingerprint, tasks):
             records[key, platform.fingerprint] = measured
@@ -47,7 +51,7 @@ def dataset_from(workspace: Workspace, splits: Mapping[str, Split], sources: Map
     dataset = Dataset(
         digest="",
         platforms={name: each for name, each in platforms.items() if any(name == group[1] for group in records)},
-        networks=_networks(workspace, used, splits, sources),
+        networks=_networks(workspace, used, splits, sources, every_name=only is not None),
         tasks=used,
         sketches=sketches,
         records=records,
@@ -116,11 +120,17 @@ def _refuse_useless(workspace: Workspace, records: Mapping[_Group, tuple[Measure
 
 
 def _networks(
-    workspace: Workspace, tasks: Mapping[str, Task], splits: Mapping[str, Split], sources: Mapping[str, str]
+    workspace: Workspace,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Split],
+    sources: Mapping[str, str],
+    *,
+    every_name: bool,
 ) -> tuple[DatasetNetwork, ...]:
-    weights = {network.digest: _weights(workspace, network, tasks) for network in workspace.networks()}
-    kept = [network for network in workspace.networks() if weights[network.digest]]
-    assigned = assign_splits((network.name for network in kept), splits)
+    networks = workspace.networks()
+    weights = {network.digest: _weights(workspace, network, tasks) for network in networks}
+    kept = [network for network in networks if weights[network.digest]]
+    assigned = assign_splits((network.name for network in (networks if every_name else kept)), splits)
     return tuple(
         DatasetNetwork(
             name=network.name,

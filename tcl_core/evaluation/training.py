@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -41,6 +41,11 @@ def rank_networks(
     wanted = [key for key in dict.fromkeys(task_keys) if groups.has(key, platform)]
     groups.prepare(wanted, platform, reads)
     ranked = {key: _rank(predict, groups, key, platform, reads) for key in wanted}
+    return ranked_networks(networks, ranked)
+
+
+def ranked_networks(networks: Sequence[DatasetNetwork], ranked: Mapping[str, RankedTask]) -> tuple[RankedNetwork, ...]:
+    """The networks with their ranked tasks, as far as they have any."""
     found = (
         RankedNetwork(
             name=network.name, tasks=tuple((weight, ranked[key]) for key, weight in network.weights if key in ranked)

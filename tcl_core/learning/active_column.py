@@ -42,7 +42,7 @@ class ActiveColumn(nn.Module):
     def __init__(self, ranker: Ranker, *, adapter: int, gate: float) -> None:
         super().__init__()
         self.ranker = ranker
-        width = ranker.norm.normalized_shape[0]
+        width = ranker.width
         self.adapters = nn.ModuleList(LateralAdapter(width, adapter, gate) for _ in ranker.blocks)
         self._knowledge: tuple[Ranker, ...] = ()
 

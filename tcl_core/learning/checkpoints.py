@@ -10,7 +10,6 @@ of the cost model "mamba". Nothing here imports torch until a learner is saved o
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
 from tcl_core.batches import FeatureLayout
 from tcl_core.config import CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
 MODEL: Final = "ckd"
 _KNOWLEDGE, _ACTIVE, _FISHER = "knowledge.", "active.", "fisher."
-_NO_LAYOUT = FeatureLayout(version=0, kinds=0, fields=0, task=0, platform=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,14 +116,16 @@ def describe(path: Path) -> LearnedCheckpoint:
     Raises:
         UserError: not there, not a learner's checkpoint, truncated or tampered with.
     """
-    layout, digest = _header(path)
-    checkpoint = read_checkpoint(path, MODEL, layout)
+    return _described(path, read_checkpoint(path, MODEL))
+
+
+def _described(path: Path, checkpoint: Checkpoint) -> LearnedCheckpoint:
     facts = checkpoint.facts
     try:
         return LearnedCheckpoint(
             path=path,
-            digest=digest,
-            layout=layout,
+            digest=checkpoint.digest,
+            layout=checkpoint.layout,
             platforms=tuple(_platform(each) for each in facts["platforms"]),
             parent=facts["parent"],
             metrics=tuple((str(name), float(value)) for name, value in facts["metrics"].items()),
@@ -164,7 +163,7 @@ def load_learner(
     from tcl_core.learning.knowledge_base import KnowledgeBase
 
     checkpoint = read_checkpoint(path, MODEL, layout)
-    facts = describe(path)
+    facts = _described(path, checkpoint)
     config = replace(config or facts.config, adapter=facts.config.adapter)
     model = replace(cost_model or CostModelConfig(), model=facts.model)
     learner = ContinualLearner(config, model, layout, facts.seed)
@@ -225,16 +224,6 @@ def _fill(path: Path, tensors: Mapping[str, NDArray[Any]], networks: Mapping[str
         raise UserError("checkpoint", f"The checkpoint {path} lacks weights or holds wrong ones; name another.")
     for prefix, network in networks.items():
         network.load_state_dict({name: torch.tensor(tensors[prefix + name]) for name in states[prefix]})
-
-
-def _header(path: Path) -> tuple[FeatureLayout, str]:
-    """Layout and digest by the file's own word; where it has none, `read_checkpoint` will say what is wrong."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata: dict[str, str] = file.metadata() or {}
-        return FeatureLayout(**json.loads(metadata["layout"])), metadata["sha256"]
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
-        return _NO_LAYOUT, ""
 
 
 def _learner_config(fact: Mapping[str, Any]) -> LearnerConfig:

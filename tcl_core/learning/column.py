@@ -19,16 +19,13 @@ from tcl_core.config import CostModelConfig
 from tcl_core.cost_model.mamba import ResidualBlock
 from tcl_core.cost_model.mamba_model import MambaModel
 from tcl_core.cost_model.ranker import Ranker, RankerInput, TokenRanker
-from tcl_core.cost_model.training import RankedGroup, group_scores, rank_group
+from tcl_core.cost_model.training import SCALE_LIMIT, RankedGroup, group_scores, rank_group, scale_of, some_rows
 from tcl_core.cost_model.untrained_embedding import untrained_embeddings
 
 Column = Callable[[RankerInput], tuple[Tensor, Tensor]]
 """Raw scores [N, K] and pooled states [N, W], as `Ranker` gives them."""
 
 _MICRO_BATCH = 64
-_SCALE_LIMIT = 16
-"""Records of each task that a column's scale is measured on."""
-_SMALLEST_SCALE = 1e-6
 
 
 def make_ranker(config: CostModelConfig, layout: FeatureLayout, seed: int) -> Ranker:
@@ -88,17 +85,7 @@ def score_group(column: Column, group: RankedGroup) -> Tensor:
 
 def scale_over(column: Column, groups: Sequence[RankedGroup]) -> Tensor:
     """Root mean square over tasks of each head's standard deviation inside a task, [K]; see `ranker.Heads`."""
-    variances_GK = []
-    for group in groups:
-        scores_NK = score_group(column, group.pick(some_rows(group, _SCALE_LIMIT)))
-        variances_GK.append(scores_NK.var(dim=0, unbiased=False))
-    return torch.stack(variances_GK).mean(dim=0).sqrt().clamp(min=_SMALLEST_SCALE)
-
-
-def some_rows(group: RankedGroup, limit: int) -> Tensor:
-    """At most `limit` evenly spaced rows of a group."""
-    count = len(group.labels_N)
-    return torch.arange(0, count, -(-count // limit), device=group.labels_N.device)
+    return scale_of(score_group(column, group.pick(some_rows(group, SCALE_LIMIT))) for group in groups)
 
 
 def numbers_bytes(tensors: Iterable[Tensor]) -> int:

@@ -17,9 +17,9 @@ from torch import Tensor
 from tcl_core.config import LearnerConfig
 from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.ranker import Ranker
-from tcl_core.cost_model.training import RankedGroup
+from tcl_core.cost_model.training import RankedGroup, some_rows
 from tcl_core.learning.active_column import ActiveColumn
-from tcl_core.learning.column import score_group, scores_together, some_rows, under_platform
+from tcl_core.learning.column import score_group, scores_together, under_platform
 from tcl_core.learning.distillation import listwise_distillation
 from tcl_core.learning.ewc import OnlineEwc, estimate_fisher
 

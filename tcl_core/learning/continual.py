@@ -115,7 +115,8 @@ class ContinualLearner(PlatformLearner):
             platforms=(*before.platforms, learned),
         )
         column.listen_to(ranker if before.useful else None)
-        self._deployed = _better(ranker, column, data.validation)
+        # The knowledge base was judged as it is; the column listens to another one now.
+        self._deployed = _better(compress.validation_top1, _top1(column, data.validation))
         self._knowledge, self._column = knowledge, column
         return LearnReport(
             platform=data.platform,
@@ -209,8 +210,7 @@ class ContinualLearner(PlatformLearner):
         return int(np.random.default_rng([self.seed, len(self._knowledge.platforms), _FISHER]).integers(2**31))
 
 
-def _better(ranker: Ranker, column: ActiveColumn, validation: Sequence[TaskGroup]) -> str:
-    knowledge, active = _top1(ranker, validation), _top1(column, validation)
+def _better(knowledge: float | None, active: float | None) -> str:
     return ACTIVE if knowledge is not None and active is not None and active > knowledge else KNOWLEDGE
 
 

@@ -163,19 +163,7 @@ def _runs(workspace: Workspace) -> tuple[PastRun, ...]:
 
 
 def _watch(send: Send) -> Callable[[EpochReport], None]:
-    def told(report: EpochReport) -> None:
-        send(
-            PassFinished(
-                epoch=report.epoch,
-                epochs=report.epochs,
-                loss=report.loss,
-                validation_top1=report.validation_top1,
-                best_epoch=report.best_epoch,
-                seconds=report.seconds,
-            )
-        )
-
-    return told
+    return lambda report: send(PassFinished(**vars(report)))
 
 
 def _phase(send: Send) -> Callable[[str], None]:

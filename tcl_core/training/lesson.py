@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tcl_core.dataset import Dataset, assign_splits, sealed
-from tcl_core.domain import Candidate, Network, Platform, Record, Sketch, Task
+from tcl_core.dataset import Dataset
+from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.evaluation.from_workspace import dataset_from
 from tcl_core.evaluation.groups import Groups, Reads
@@ -59,11 +57,7 @@ def open_lesson(workspace: Workspace, platform: Platform, *, processes: int = 1)
         UserError: no records of this platform, no success among them, or records without their sketches.
     """
     _refuse_useless(workspace, platform)
-    # The view has every method of a workspace that a dataset is made with, and no other.
-    found = dataset_from(cast(Workspace, PlatformView(workspace, platform)), {}, {})
-    splits = assign_splits((network.name for network in workspace.networks()), {})
-    networks = tuple(replace(network, split=splits[network.name]) for network in found.networks)
-    dataset = sealed(replace(found, networks=networks))
+    dataset = dataset_from(workspace, {}, {}, only=platform)
     split = split_tasks(dataset.networks)
     if not split.train:
         raise UserError(
@@ -72,44 +66,6 @@ def open_lesson(workspace: Workspace, platform: Platform, *, processes: int = 1)
             f"train on; collect more networks into {workspace.path}.",
         )
     return Lesson(platform=platform, dataset=dataset, split=split, groups=Groups(dataset, processes=processes))
-
-
-class PlatformView:
-    """A workspace as if it had one platform: networks and tasks that were measured on it, and its records alone."""
-
-    def __init__(self, workspace: Workspace, platform: Platform) -> None:
-        self._workspace, self._platform = workspace, platform
-        self._measured = frozenset(workspace.record_counts(platform.fingerprint))
-
-    @property
-    def path(self) -> Path:
-        return self._workspace.path
-
-    def platforms(self) -> tuple[Platform, ...]:
-        return (self._platform,)
-
-    def networks(self) -> tuple[Network, ...]:
-        return tuple(network for network in self._workspace.networks() if self.tasks(network.digest))
-
-    def tasks(self, network_digest: str) -> tuple[Task, ...]:
-        return tuple(task for task in self._workspace.tasks(network_digest) if task.key in self._measured)
-
-    def all_tasks(self) -> tuple[Task, ...]:
-        return tuple(task for task in self._workspace.all_tasks() if task.key in self._measured)
-
-    def sketches(self, task_key: str, platform: str) -> tuple[Sketch, ...]:
-        return self._workspace.sketches(task_key, self._own(platform))
-
-    def records(self, *, platform: str, task_key: str | None = None) -> tuple[Record, ...]:
-        return self._workspace.records(task_key=task_key, platform=self._own(platform))
-
-    def repeats(self, task_key: str, platform: str) -> Mapping[Candidate, tuple[float, ...]]:
-        return self._workspace.repeats(task_key, self._own(platform))
-
-    def _own(self, platform: str) -> str:
-        if platform != self._platform.fingerprint:
-            raise ValueError(f"only records of {self._platform.fingerprint} are read here, not of {platform}")
-        return platform
 
 
 def _refuse_useless(workspace: Workspace, platform: Platform) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tcl_core.checkpoints import Kind, Origin, Start, describe, lineage_after, save_stamped
+from tcl_core.checkpoints import Kind, Origin, Start, describe, lineage_after, write_stamped
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Platform
 from tcl_core.events import Notice
@@ -36,4 +36,4 @@ def save_run_model(model: CostModel, path: Path, origin: Origin, records: int) -
     Raises:
         UserError: the file cannot be written.
     """
-    save_stamped(model.save, replace(origin, records=records), path)
+    write_stamped(model.save, replace(origin, records=records), path)

@@ -10,14 +10,14 @@ import importlib
 from collections.abc import Sequence
 from typing import Final
 
+from tcl_core.config import TABLES
 from tcl_core.evaluation.cells import Watch
 from tcl_core.evaluation.context import Context
 from tcl_core.evaluation.tables.base import TableResult, Verdict
 from tcl_core.events import CancelToken
 
-__all__ = ["LIVE", "TABLES", "TableResult", "Verdict", "run_table"]
+__all__ = ["LIVE", "SEVERAL_PLATFORMS", "TABLES", "TableResult", "Verdict", "run_table"]
 
-TABLES: Final = ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot", "tuning")
 LIVE: Final = ("tuning",)
 SEVERAL_PLATFORMS: Final = ("continual", "transfer", "zero_shot")
 

@@ -1,0 +1,143 @@
+"""What every cost model that is one torch network shares: how it learns, predicts, saves and loads."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup
+from tcl_core.config import CostModelConfig, OfflineConfig
+from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
+from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.cost_model.course import Course, online_optimiser, train
+from tcl_core.cost_model.offline import OfflineTraining, require_pairs, top1
+from tcl_core.cost_model.weights import as_arrays, choose_device, load_weights
+from tcl_core.events import CancelToken
+
+NetworkT = TypeVar("NetworkT", bound=nn.Module)
+GroupT = TypeVar("GroupT")
+
+
+class TorchModel(CostModel, Generic[NetworkT, GroupT]):
+    """A network, an optimiser for learning during a run, and how often there was something to learn from."""
+
+    def __init__(self, config: CostModelConfig, layout: FeatureLayout, seed: int) -> None:
+        self._config, self._layout, self._seed = config, layout, seed
+        self._device = choose_device(config.device)
+        # The process's own random state is neither read nor moved.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._network = self._make_network().to(self._device)
+        self._trainings = 0
+        self._renew_optimiser()
+
+    @abstractmethod
+    def _make_network(self) -> NetworkT:
+        """The network, initialised from torch's random state. Called once, when config, layout and device stand."""
+
+    @abstractmethod
+    def _settings(self) -> Mapping[str, Any]:
+        """What a checkpoint must have been made with to fit, as JSON values."""
+
+    @abstractmethod
+    def _groups(self, groups: Sequence[TaskGroup], cancel: CancelToken | None) -> list[GroupT]:
+        """Groups that have a pair to order, as the network reads them. Raises: Interrupted."""
+
+    @abstractmethod
+    def _course(self, groups: Sequence[GroupT], *, offline: bool) -> Course[GroupT]:
+        """One `fit`, or one `train_offline`, of these groups."""
+
+    @abstractmethod
+    def _predict(self, batch: FeatureBatch) -> Prediction:
+        """What the network says as it stands, trained or not."""
+
+    @abstractmethod
+    def _predict_untrained(self, batch: FeatureBatch) -> Prediction:
+        """The answer before there was anything to learn from."""
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Open while the network works."""
+        return nullcontext()
+
+    @property
+    def trained(self) -> bool:
+        return self._trainings > 0
+
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self._network.parameters())
+
+    def predict(self, batch: FeatureBatch) -> Prediction:
+        return self._predict(batch) if self.trained else self._predict_untrained(batch)
+
+    def fit(self, groups: Sequence[TaskGroup], cancel: CancelToken | None = None) -> FitReport:
+        """As in `CostModel.fit`. A fit cut short by `max_seconds` repeats exactly only on an equally fast machine."""
+        started = time.perf_counter()
+        usable = self._groups(groups, cancel)
+        if not usable:
+            return FitReport(epochs=0, samples=0, seconds=time.perf_counter() - started, loss=None)
+        training = self._config.training
+        epochs = training.epochs if self.trained else training.first_epochs
+        with torch.random.fork_rng(devices=[]), self._threads():
+            torch.manual_seed(self._seed + self._trainings)
+            report = train(
+                self._course(usable, offline=False),
+                self._optimiser,
+                training,
+                epochs=max(epochs, math.ceil(training.least_steps / len(groups))),
+                rng=np.random.default_rng([self._seed, self._trainings]),
+                cancel=cancel,
+            )
+        if report.loss is not None:
+            self._trainings += 1
+        return report
+
+    def train_offline(
+        self,
+        groups: Sequence[TaskGroup],
+        validation: Sequence[TaskGroup],
+        config: OfflineConfig,
+        watch: EpochWatch | None = None,
+        cancel: CancelToken | None = None,
+    ) -> FitReport:
+        require_pairs(groups)
+        training = OfflineTraining(
+            self._course(self._groups(groups, cancel), offline=True),
+            config,
+            validate=lambda: top1(lambda batch: self._predict(batch).scores, validation),
+            rng=np.random.default_rng([self._seed, self._trainings]),
+            watch=watch,
+            cancel=cancel,
+        )
+        try:
+            with torch.random.fork_rng(devices=[]), self._threads():
+                torch.manual_seed(self._seed + self._trainings)
+                return training.run()
+        finally:
+            if training.best_epoch:
+                self._trainings += 1
+                self._renew_optimiser()
+
+    def save(self, path: Path) -> None:
+        facts = {"model": self._settings(), "fits": self._trainings}
+        tensors = as_arrays(self._network)
+        write_checkpoint(path, Checkpoint(model=self.name, layout=self._layout, facts=facts, tensors=tensors))
+
+    def load(self, path: Path) -> None:
+        checkpoint = read_checkpoint(path, self.name, self._layout)
+        load_weights(self._network, checkpoint, path, self._settings())
+        self._renew_optimiser()
+        self._trainings = int(checkpoint.facts["fits"])
+
+    def _renew_optimiser(self) -> None:
+        """Weights that came from elsewhere owe nothing to the steps before them."""
+        self._optimiser = online_optimiser(self._network, self._config.training, self.name)
