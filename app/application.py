@@ -86,7 +86,7 @@ def main(argv: Sequence[str], *, network: str | None = None) -> int:
     studio = assemble(serve, Settings(default_store()))
     studio.window.show()
     if network is not None:
-        studio.controller.open_network(network, studio.window.run_panel.form.request.target)
+        studio.window.open_requested.emit(network)
     with _interrupts(studio.window.close_unasked) as interrupted, _bugs_shown(studio.controller):
         status = application.exec()
     return 130 if interrupted else status

@@ -183,7 +183,7 @@ class CheckpointController(QObject):
         run = self._models.run
         self._forget_copy()
         self._models.training.end()
-        run.activity = Activity.IDLE if run.opened is None else Activity.READY
+        run.settle()
         run.announce()
         self._models.log.add(Entry(at=time.time(), kind=EntryKind.NOTICE, sentence=sentence, detail=""))
         self.announced.emit(Announcement(mood=mood, sentence=sentence, action=undo, action_text="Undo" if undo else ""))
@@ -195,7 +195,7 @@ class CheckpointController(QObject):
 
     def _send(self, command: CheckpointCommand, phase: str, *, training: bool = False) -> None:
         run = self._models.run
-        if run.engine is not EngineHealth.READY or run.activity not in {Activity.IDLE, Activity.READY}:
+        if run.checkpoints_held:
             return
         run.activity = Activity.TEACHING
         self._models.training.begin(phase, training=training)

@@ -336,8 +336,7 @@ class Controller(QObject):
 
     def _settle(self) -> None:
         """Whatever was going on is over."""
-        run = self._models.run
-        run.activity = Activity.IDLE if run.opened is None else Activity.READY
+        self._models.run.settle()
         self._models.tasks.set_active("")
 
     def _open_next_wish(self) -> bool:

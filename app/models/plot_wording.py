@@ -38,11 +38,6 @@ def record_card(record: RecordSummary, task_name: str) -> str:
     return "\n".join(lines)
 
 
-def record_line(record: RecordSummary, task_name: str) -> str:
-    """A record in one line, without its decisions."""
-    return f"{task_name}, sketch {record.candidate.sketch}, {_origin(record)}: {_outcome(record)}"
-
-
 def round_card(point: RoundPoint, task_name: str) -> str:
     """A round in a few lines."""
     figures = f"rank correlation {_figure(point.rank_correlation)}   pairwise {_figure(point.pairwise_accuracy)}"

@@ -28,7 +28,6 @@ class RoundPoint:
 
     number: int
     task_key: str
-    trials: int
     scored: int
     rank_correlation: float
     pairwise_accuracy: float
@@ -57,7 +56,6 @@ class RoundSeries(QObject):
         point = RoundPoint(
             number=len(self._points) + 1,
             task_key=event.state.task.key,
-            trials=event.state.trials,
             scored=len(scores),
             rank_correlation=math.nan if rho is None else rho,
             pairwise_accuracy=_pairwise(event.state.task.key, scores, latencies_s),

@@ -108,6 +108,10 @@ class RunState(QObject):
         """Seconds since the run's last sign of life."""
         return time.monotonic() - self.heard_at
 
+    def settle(self) -> None:
+        """Whatever was going on is over."""
+        self.activity = Activity.IDLE if self.opened is None else Activity.READY
+
     def begin_run(self, resumed_records: int) -> None:
         """A run started: forget the progress of the one before."""
         self.progress = None

@@ -38,12 +38,27 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
 class ClockAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
     """An axis over seconds, written as minutes and seconds."""
 
+    _plain = False
+
+    def set_plain(self, *, plain: bool) -> None:
+        """Over plain numbers instead, or over seconds again. For a plot that shows either: an axis is not exchanged.
+
+        What is taken out of a scene is destroyed whenever the garbage collector runs, in the midst of painting too.
+        """
+        self._plain = plain
+        self.picture = None
+        self.update()
+
     def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:  # noqa: N802
         """Pyqtgraph's hook: distance between ticks."""
+        if self._plain:
+            return list(super().tickSpacing(minVal, maxVal, size))
         wanted = (maxVal - minVal) / max(2.0, size / 70)
         step = next((step for step in _CLOCK_STEPS_S if step >= wanted), _CLOCK_STEPS_S[-1])
         return [(float(step), 0.0)]
 
     def tickStrings(self, values: Iterable[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
         """Pyqtgraph's hook: what the ticks say."""
+        if self._plain:
+            return list(super().tickStrings(values, scale, spacing))
         return [quantities.clock(value) if value >= 0 else "" for value in values]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.models import quantities
-from app.tokens import Tokens
+from app.tokens import LIGHT, Tokens
 from app.widgets.axes import ClockAxis, LogAxis
-from app.widgets.plot_frame import StudioPlot, colour_plot, keep_units, make_plot, show_values
+from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ _DASHES = {
 }
 
 
-class EstimatePlot(QWidget):
+class EstimatePlot(PlotFrame):
     """A falling step line on a logarithmic axis of milliseconds; reference lines differ by dash and by name.
 
     Args:
@@ -35,80 +35,68 @@ class EstimatePlot(QWidget):
     """
 
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._tokens: Tokens | None = None
-        self._clock = ClockAxis(orientation="bottom")
-        self._plot = make_plot(
-            {"left": LogAxis(orientation="left"), "bottom": self._clock},
+        horizontal = ClockAxis(orientation="bottom")
+        super().__init__(
+            {"left": LogAxis(orientation="left"), "bottom": horizontal},
             "Best latency so far",
             "Line plot; the sum over tasks of weight times best latency, or the best of one task, over the run.",
+            parent,
         )
+        self._tokens, self._horizontal = LIGHT, horizontal
         self._plot.setLabel("left", "latency (ms)")
         self._curve = pg.PlotDataItem(stepMode="right", antialias=True)
         self._plot.addItem(self._curve)
         self._plot.getViewBox().setDefaultPadding(0.1)
-        self._lines: list[Any] = []
-        self._references: tuple[tuple[str, float], ...] = ()
+        self._lines: dict[str, Any] = {}
         self.picker = PointPicker(self._plot, describe, along_x=True)
         self.set_horizontal(trials=False)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._plot)
 
     @property
-    def plot(self) -> StudioPlot:
-        """The plot itself, to export it."""
-        return self._plot
+    def lines(self) -> list[str]:
+        """What the reference lines in sight say."""
+        return [line.label.format for line in self._lines.values() if line.isVisible()]
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
+        super().apply_tokens(tokens)
         self._tokens = tokens
-        colour_plot(self._plot, tokens)
         self.picker.apply_tokens(tokens)
         self._curve.setPen(pg.mkPen(tokens.tuned, width=2.2))
-        self._draw_references()
+        for name, line in self._lines.items():
+            self._colour_line(name, line)
 
     def set_horizontal(self, *, trials: bool) -> None:
         """Over trials, or over the run's time."""
-        if trials:
-            self._plot.setAxisItems({"bottom": pg.AxisItem(orientation="bottom")})
-            self._plot.setLabel("bottom", "trials")
-        else:
-            self._plot.setAxisItems({"bottom": ClockAxis(orientation="bottom")})
-            self._plot.setLabel("bottom", "time of the run (min:s)")
-        keep_units(self._plot.getAxis("bottom"))
-        if self._tokens:
-            colour_plot(self._plot, self._tokens)
+        self._horizontal.set_plain(plain=trials)
+        self._plot.setLabel("bottom", "trials" if trials else "time of the run (min:s)")
 
     def show_estimate(self, x: Floats, estimate_ms: Floats, references: tuple[tuple[str, float], ...]) -> None:
         """Show the curve `(N,)` and lines of (name, milliseconds)."""
-        show_values(self._plot, ["left"], shown=len(x) > 0 or bool(references))
-        show_values(self._plot, ["bottom"], shown=len(x) > 0)
+        self.show_values(["left"], shown=len(x) > 0 or bool(references))
+        self.show_values(["bottom"], shown=len(x) > 0)
         height = np.log10(estimate_ms)
         self._curve.setData(x, height)
         self.picker.set_points(np.array(x), height)
-        if references != self._references:
-            self._references = references
-            self._draw_references()
+        self._show_references(dict(references))
 
-    def _draw_references(self) -> None:
-        for line in self._lines:
-            self._plot.removeItem(line)
-        self._lines.clear()
-        if self._tokens is None:
-            return
-        colours = {"untuned TVM": self._tokens.untuned, "onnxruntime": self._tokens.onnxruntime}
-        lowest = min((latency_ms for _, latency_ms in self._references), default=0.0)
-        for name, latency_ms in self._references:
-            colour = colours.get(name, self._tokens.tuned)
-            below = 0 if latency_ms == lowest else 1
-            line = pg.InfiniteLine(
-                pos=math.log10(max(latency_ms, 1e-9)),
-                angle=0,
-                pen=pg.mkPen(colour, width=1.4, style=_DASHES.get(name, Qt.PenStyle.DotLine)),
-                label=f"{name} {quantities.digits(latency_ms)} ms",
-                # The lowest line is named below itself: two lines are often close, and three never are.
-                labelOpts={"position": 0.98, "color": colour, "anchors": [(1, below), (1, below)]},
-            )
+    def _show_references(self, references: Mapping[str, float]) -> None:
+        """Lines stay once they are there: see `ClockAxis.set_plain`."""
+        for name in references.keys() - self._lines.keys():
+            self._lines[name] = line = pg.InfiniteLine(angle=0, label="", labelOpts={"position": 0.98})
+            self._colour_line(name, line)
             self._plot.addItem(line)
-            self._lines.append(line)
+        lowest = min(references.values(), default=0.0)
+        for name, line in self._lines.items():
+            line.setVisible(name in references)
+            if name in references:
+                # The lowest line is named below itself: two lines are often close, and three never are.
+                below = 0 if references[name] == lowest else 1
+                line.label.anchors = [(1, below), (1, below)]
+                line.label.setFormat(f"{name} {quantities.digits(references[name])} ms")
+                line.setValue(math.log10(max(references[name], 1e-9)))
+
+    def _colour_line(self, name: str, line: Any) -> None:
+        colours = {"untuned TVM": self._tokens.untuned, "onnxruntime": self._tokens.onnxruntime}
+        colour = colours.get(name, self._tokens.tuned)
+        line.setPen(pg.mkPen(colour, width=1.4, style=_DASHES.get(name, Qt.PenStyle.DotLine)))
+        line.label.setColor(colour)

@@ -8,12 +8,13 @@ from typing import Any
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.tokens import Tokens
 from app.widgets.parts import label
 
 _GRID = 0.18
+_SIDES = ("left", "bottom")
 
 
 class StudioPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph is untyped
@@ -79,35 +80,42 @@ class StudioPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph is untyped
         self.unfocused.emit()
 
 
-def make_plot(axes: Mapping[str, Any], name: str, description: str) -> StudioPlot:
-    """A plot with an accessible name and description."""
-    plot = StudioPlot(axes)
-    plot.setAccessibleName(name)
-    plot.setAccessibleDescription(description)
-    for side in ("left", "bottom"):
-        keep_units(plot.getAxis(side))
-    return plot
+class PlotFrame(QWidget):
+    """A widget that holds one plot and nothing else.
 
+    Args:
+        axes: axes by side where they are not pyqtgraph's own.
+        name, description: what assistive technology says of the plot.
+    """
 
-def keep_units(axis: Any) -> None:
-    """Write values as they are: pyqtgraph would scale 0.8 to 800 without a word where no unit is named."""
-    axis.enableAutoSIPrefix(False)
+    def __init__(self, axes: Mapping[str, Any], name: str, description: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._plot = StudioPlot(axes)
+        self._plot.setAccessibleName(name)
+        self._plot.setAccessibleDescription(description)
+        for side in _SIDES:
+            # pyqtgraph would scale 0.8 to 800 without a word where no unit is named.
+            self._plot.getAxis(side).enableAutoSIPrefix(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._plot)
 
+    @property
+    def plot(self) -> StudioPlot:
+        """The plot itself, to export it."""
+        return self._plot
 
-def show_values(plot: Any, sides: Sequence[str], *, shown: bool) -> None:
-    """Write numbers on the axes, or none while there is nothing to read off them."""
-    for side in sides:
-        plot.getAxis(side).setStyle(showValues=shown)
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._plot.setBackground(tokens.surface)
+        for side in _SIDES:
+            axis = self._plot.getAxis(side)
+            axis.setPen(pg.mkPen(tokens.border))
+            axis.setTextPen(pg.mkPen(tokens.muted))
+            axis.setTickPen(pg.mkPen(pg.mkColor(tokens.grid), width=1))
+        self._plot.showGrid(x=True, y=True, alpha=_GRID)
 
-
-def colour_plot(plot: Any, tokens: Tokens) -> None:
-    """Ground, axes and grid in the theme's colours."""
-    plot.setBackground(tokens.surface)
-    for side in ("left", "bottom"):
-        axis = plot.getAxis(side)
-        axis.setPen(pg.mkPen(tokens.border))
-        axis.setTextPen(pg.mkPen(tokens.muted))
-        axis.setTickPen(pg.mkPen(pg.mkColor(tokens.grid), width=1))
-    plot.showGrid(x=True, y=True, alpha=_GRID)
-    for side in ("left", "bottom"):
-        plot.getAxis(side).setGrid(round(255 * _GRID))  # an axis that was exchanged knows of no grid yet
+    def show_values(self, sides: Sequence[str], *, shown: bool) -> None:
+        """Write numbers on the axes, or none while there is nothing to read off them."""
+        for side in sides:
+            self._plot.getAxis(side).setStyle(showValues=shown)

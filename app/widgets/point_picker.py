@@ -32,11 +32,9 @@ class PointPicker(QObject):
         along_x: for a line: only the horizontal distance counts, however far the pointer is.
 
     Signals:
-        hovered: number of the point in question, -1 for none.
         picked: number of the point that was clicked.
     """
 
-    hovered = Signal(int)
     picked = Signal(int)
 
     def __init__(self, plot: StudioPlot, describe: Callable[[int], str], *, along_x: bool = False) -> None:
@@ -121,7 +119,6 @@ class PointPicker(QObject):
             self._current = -1
             self._mark(self._ring, -1)
             self._card.hide()
-            self.hovered.emit(-1)
 
     def _holds(self, number: int) -> bool:
         return self._first <= number < self._first + len(self._x)
@@ -185,7 +182,6 @@ class PointPicker(QObject):
         self._place_card()
         self._card.show()
         self._card.raise_()
-        self.hovered.emit(number)
 
     def _place_card(self) -> None:
         if self._holds(self._current):

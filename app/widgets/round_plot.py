@@ -8,10 +8,10 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.tokens import Tokens
-from app.widgets.plot_frame import StudioPlot, colour_plot, make_plot, show_values
+from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
 SMOOTHED_ROUNDS = 9
@@ -30,7 +30,7 @@ def running_mean(values: Floats) -> Floats:
     return np.where(held > 0, (sums[1:] - sums[start]) / np.maximum(held, 1), np.nan)
 
 
-class RoundPlot(QWidget):
+class RoundPlot(PlotFrame):
     """Two series of points, circles and squares, each with its running mean; dashed: what guessing gives.
 
     Args:
@@ -38,11 +38,11 @@ class RoundPlot(QWidget):
     """
 
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._plot = make_plot(
+        super().__init__(
             {},
             "Agreement of score and measurement by round",
             "Points and lines; rank correlation and pairwise accuracy of each round, 1 is perfect.",
+            parent,
         )
         self._plot.setLabel("left", "agreement")
         self._plot.setLabel("bottom", "round")
@@ -57,18 +57,10 @@ class RoundPlot(QWidget):
         for item in (*lines, self._correlations, self._accuracies):
             self._plot.addItem(item)
         self.picker = PointPicker(self._plot, describe, along_x=True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._plot)
-
-    @property
-    def plot(self) -> StudioPlot:
-        """The plot itself, to export it."""
-        return self._plot
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
-        colour_plot(self._plot, tokens)
+        super().apply_tokens(tokens)
         self.picker.apply_tokens(tokens)
         pairs = (
             (self._correlations, self._correlation_line, tokens.measured),
@@ -85,7 +77,7 @@ class RoundPlot(QWidget):
 
     def show_rounds(self, numbers: Floats, correlation: Floats, accuracy: Floats) -> None:
         """Show rounds `(N,)`; NaN where a figure is undefined."""
-        show_values(self._plot, ["left", "bottom"], shown=len(numbers) > 0)
+        self.show_values(["left", "bottom"], shown=len(numbers) > 0)
         for guess in self._guesses:
             guess.setVisible(len(numbers) > 0)
         lowest = min(-0.08, float(np.nanmin(correlation, initial=0.0)) - 0.08)

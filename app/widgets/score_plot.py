@@ -8,10 +8,10 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QRectF
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.tokens import Tokens
-from app.widgets.plot_frame import StudioPlot, colour_plot, make_plot, show_values
+from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
 POINTS_SHOWN = 5000
@@ -21,7 +21,7 @@ _BINS = 96
 Floats = NDArray[np.float64]
 
 
-class ScorePlot(QWidget):
+class ScorePlot(PlotFrame):
     """Points in four series: measured, cut off, failed, best. `picker` numbers them as they were given.
 
     Args:
@@ -29,11 +29,11 @@ class ScorePlot(QWidget):
     """
 
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._plot = make_plot(
+        super().__init__(
             {},
             "Predicted score against measured speed",
             "Scatter plot; each point is one record, higher and further right is faster.",
+            parent,
         )
         self._plot.setYRange(-0.03, 1.05, padding=0)
         self._plot.setLimits(yMin=-0.1, yMax=1.15)
@@ -48,18 +48,10 @@ class ScorePlot(QWidget):
         for item in (self._density, self._cut_off, self._failed, self._measured, self._best):
             self._plot.addItem(item)
         self.picker = PointPicker(self._plot, describe)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._plot)
-
-    @property
-    def plot(self) -> StudioPlot:
-        """The plot itself, to export it."""
-        return self._plot
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
-        colour_plot(self._plot, tokens)
+        super().apply_tokens(tokens)
         self.picker.apply_tokens(tokens)
         fill = pg.mkColor(tokens.measured)
         self._density.setLookupTable(_fading(fill.getRgb()[:3], 0.75))
@@ -79,7 +71,7 @@ class ScorePlot(QWidget):
 
     def show_points(self, x: Floats, y: Floats, cut_off: NDArray[np.bool_]) -> int:
         """Show points `(N,)`, oldest first; y 0 is a failure. Returns how many are drawn one by one."""
-        show_values(self._plot, ["bottom"], shown=len(x) > 0)
+        self.show_values(["bottom"], shown=len(x) > 0)
         first = max(0, len(x) - POINTS_SHOWN)
         newest = slice(first, None)
         if len(x) > POINTS_SHOWN:

@@ -7,50 +7,42 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.models import quantities
 from app.tokens import LIGHT, Tokens
 from app.widgets.axes import ClockAxis
-from app.widgets.plot_frame import StudioPlot, colour_plot, make_plot, show_values
+from app.widgets.plot_frame import PlotFrame
 
 _BAR = 0.62
 
 
-class StagePlot(QWidget):
+class StagePlot(PlotFrame):
     """Bars lie from the left; the first stage of a round is on top."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._tokens = LIGHT
-        self._plot = make_plot(
+        super().__init__(
             {"bottom": ClockAxis(orientation="bottom")},
             "Time by stage",
             "Bar plot; how long the run spent in each stage.",
+            parent,
         )
+        self._tokens = LIGHT
         self._plot.setLabel("bottom", "time (min:s)")
         self._plot.setMouseEnabled(x=False, y=False)
         self._bars = pg.BarGraphItem(x0=[], y=[], width=[], height=_BAR)
         self._plot.addItem(self._bars)
         self._texts: list[Any] = []
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._plot)
-
-    @property
-    def plot(self) -> StudioPlot:
-        """The plot itself, to export it."""
-        return self._plot
 
     @property
     def texts(self) -> list[str]:
         """What is written beside the bars, from the first stage to the last."""
-        return [text.toPlainText() for text in self._texts]
+        return [text.toPlainText() for text in self._texts if text.isVisible()]
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self._tokens = tokens
-        colour_plot(self._plot, tokens)
+        super().apply_tokens(tokens)
         self._plot.getAxis("left").setGrid(False)
         self._bars.setOpts(brush=pg.mkBrush(tokens.measured), pen=pg.mkPen(None))
         for text in self._texts:
@@ -60,25 +52,25 @@ class StagePlot(QWidget):
         """Show (stage, seconds), in the order of a round."""
         names, seconds = [name for name, _ in stages], np.array([value for _, value in stages])
         places = -np.arange(len(stages), dtype=float)
-        show_values(self._plot, ["left", "bottom"], shown=bool(stages))
+        self.show_values(["left", "bottom"], shown=bool(stages))
         self._bars.setOpts(x0=np.zeros(len(stages)), y=places, width=seconds, height=_BAR)
         self._plot.getAxis("left").setTicks([list(zip(places.tolist(), names, strict=True))])
         self._write(places.tolist(), seconds.tolist())
         longest, last = float(seconds.max(initial=1.0)), float(places.min(initial=0.0))
         self._plot.setXRange(0, 1.32 * longest, padding=0)
         self._plot.setYRange(last - 0.6, 0.6, padding=0)
-        said = "; ".join(f"{name} {text.toPlainText()}" for name, text in zip(names, self._texts, strict=True))
+        said = "; ".join(f"{name} {text}" for name, text in zip(names, self.texts, strict=True))
         self._plot.setAccessibleDescription(said)
 
     def _write(self, places: list[float], seconds: list[float]) -> None:
-        while len(self._texts) > len(seconds):
-            self._plot.removeItem(self._texts.pop())
         while len(self._texts) < len(seconds):
             text = pg.TextItem(anchor=(0, 0.5), color=self._tokens.text)
             self._plot.addItem(text, ignoreBounds=True)
             self._texts.append(text)
         total = sum(seconds)
-        for text, place, value in zip(self._texts, places, seconds, strict=True):
+        for number, text in enumerate(self._texts):  # none is taken out of the scene: see `ClockAxis.set_plain`
+            text.setVisible(number < len(seconds))
+        for text, place, value in zip(self._texts, places, seconds, strict=False):
             text.setText(f"{_duration(value)} · {value / total:.0%}")
             text.setPos(value, place)
 

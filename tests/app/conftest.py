@@ -33,17 +33,25 @@ def _children() -> set[int]:
 
 
 def _flush_deletions() -> None:
-    gc.collect()
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    QCoreApplication.processEvents()
+    """Qt first: it deletes a window from the parent down; the collector takes plots and their items in any order."""
+    for _ in range(2):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        QCoreApplication.processEvents()
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(qapp: QApplication) -> Iterator[None]:
-    """Fails a test that leaves a thread, a process or a window behind."""
+    """Fails a test that leaves a thread, a process or a window behind.
+
+    The garbage collector waits for the end of a test: a window that lost its last name while it still has events due
+    would be torn down from the inside (segmentation fault, https://github.com/pyqtgraph/pyqtgraph/issues/1628).
+    """
     threads = set(threading.enumerate())
+    gc.disable()
     yield
     _flush_deletions()
+    gc.enable()
     assert not [widget for widget in qapp.topLevelWidgets() if widget.isVisible()], "a window was left open"
     assert not [item for item in gc.get_objects() if _is_running(item)], "a QThread is still running"
     assert set(threading.enumerate()) <= threads, "a thread is still running"

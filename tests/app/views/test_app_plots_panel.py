@@ -221,14 +221,14 @@ def test_best_so_far_is_the_networks_or_the_chosen_tasks(models: StudioModels, p
     play(models)
     curve = panel.estimate_plot._curve
     assert np.allclose(curve.yData, np.log10(models.estimates.estimate_ms))
-    assert len(panel.estimate_plot._lines) == 3
+    assert len(panel.estimate_plot.lines) == 3
     panel._horizontal.setCurrentIndex(1)
     assert curve.xData.tolist() == models.estimates.trials.tolist()
     state = models.tasks.states[3]
     panel.select_task(state.task.key)
     assert 10 ** curve.yData[-1] == pytest.approx(state.best_s * 1000)
     assert curve.xData[-1] == models.scores.records.run_trials
-    assert not panel.estimate_plot._lines, "the whole network's latencies say nothing of one task"
+    assert not panel.estimate_plot.lines, "the whole network's latencies say nothing of one task"
     assert state.task.name in panel._best_note.text()
     panel.estimate_plot.picker._show(0)
     assert "after" in panel.estimate_plot.picker.card.text()

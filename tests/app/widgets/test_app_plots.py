@@ -51,10 +51,16 @@ def test_estimate_is_drawn_on_a_logarithmic_axis_with_named_lines(qtbot: QtBot) 
     references = (("untuned TVM", 412.0), ("onnxruntime", 10.0))
     plot.show_estimate(np.array([1.0, 2.0]), np.array([100.0, 10.0]), references)
     assert plot._curve.yData.tolist() == [2.0, 1.0]
-    assert [line.label.format for line in plot._lines] == ["untuned TVM 412 ms", "onnxruntime 10.0 ms"]
+    assert sorted(plot.lines) == ["onnxruntime 10.0 ms", "untuned TVM 412 ms"]
     plot.apply_tokens(DARK)
     plot.set_horizontal(trials=True)
-    assert len(plot._lines) == 2
+    assert len(plot.lines) == 2
+    axis = plot.plot.getAxis("bottom")
+    assert axis.tickStrings([100.0], 1.0, 50.0) == ["100"]
+    plot.set_horizontal(trials=False)
+    assert axis.tickStrings([100.0], 1.0, 50.0) == ["1:40"]
+    plot.show_estimate(np.array([1.0]), np.array([50.0]), (("onnxruntime", 9.0),))
+    assert plot.lines == ["onnxruntime 9.00 ms"]
 
 
 def test_an_empty_estimate_can_be_drawn(qtbot: QtBot) -> None:
