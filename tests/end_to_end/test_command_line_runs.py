@@ -139,7 +139,7 @@ def test_ctrl_c_saves_and_a_second_one_ends_at_once(tmp_path: Path) -> None:
     seen = candidates_until(process, 2)
     process.send_signal(signal.SIGINT)
     status, _, err = finish(process)
-    assert status == 130
+    assert status == 130, err
     assert "saved" in err
     assert len(records(tmp_path / "once")) >= seen
 
