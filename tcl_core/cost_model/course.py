@@ -9,9 +9,8 @@ import copy
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -63,6 +62,12 @@ class Course(ABC, Generic[Group]):
         The network may read all parts at once; records are compared inside a part only.
         """
 
+    def backward(self, parts: Sequence[Part[Group]]) -> Tensor:
+        """Put the gradient of `objective` into the network's parameters, which have none; the loss that is reported."""
+        total, reported = self.objective(parts)
+        total.backward()  # type: ignore[no-untyped-call]
+        return reported.detach()
+
     def close_pass(self) -> None:
         """What is to be measured of the network after a pass, before it predicts."""
 
@@ -107,20 +112,20 @@ def make_optimiser(network: nn.Module, config: TrainingConfig | OfflineConfig) -
 
 
 def take_step(
-    network: nn.Module,
+    course: Course[Group],
     optimiser: torch.optim.Optimizer,
-    objective: Callable[[], tuple[Tensor, Tensor]],
+    parts: Sequence[Part[Group]],
     clip: float,
 ) -> float:
     """One optimiser step; the reported loss before it, or NaN when loss or gradient are not finite (no step then)."""
+    network = course.network
     optimiser.zero_grad(set_to_none=True)
-    total, reported = objective()
-    total.backward()  # type: ignore[no-untyped-call]
+    reported = course.backward(parts)
     norm = nn.utils.clip_grad_norm_(network.parameters(), clip)
     if not bool(torch.isfinite(norm)):
         return math.nan
     optimiser.step()
-    return float(reported.detach())
+    return float(reported)
 
 
 def train(
@@ -154,8 +159,7 @@ def train(
             late = time.perf_counter() - started > config.max_seconds
             if late:
                 break
-            clip = config.gradient_clip
-            losses.append(take_step(network, optimiser, partial(course.objective, [part]), clip))
+            losses.append(take_step(course, optimiser, [part], config.gradient_clip))
             samples += len(part.rows)
             if not math.isfinite(losses[-1]):
                 network.load_state_dict(good)

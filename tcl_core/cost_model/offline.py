@@ -9,7 +9,6 @@ import copy
 import math
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Generic
 
 import numpy as np
@@ -88,8 +87,7 @@ class OfflineTraining(Generic[Group]):
         for parts in steps:
             if self._cancel is not None:
                 self._cancel.checkpoint()
-            clip = self._config.gradient_clip
-            losses.append(take_step(network, self._optimiser, partial(course.objective, parts), clip))
+            losses.append(take_step(course, self._optimiser, parts, self._config.gradient_clip))
             if not math.isfinite(losses[-1]):
                 return None
             self._schedule.step()

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tcl_core.batches import FeatureBatch, FloatArray, Prediction, TaskGroup, TokenBatch, require_tokens
 from tcl_core.cost_model.ranker import RankerInput, TokenRanker
+from tcl_core.cost_model.side_by_side import side_by_side
 from tcl_core.cost_model.torch_model import TorchModel
 from tcl_core.cost_model.training import SCALE_LIMIT, RankedGroup, RankerCourse, rank_group
 from tcl_core.cost_model.untrained_embedding import untrained_embeddings
@@ -53,15 +54,18 @@ class TokenModel(TorchModel[RankerT, RankedGroup]):
         scores, spread = np.zeros(count, np.float32), np.zeros(count, np.float32)
         embeddings = np.zeros((count, self._network.width), np.float32)
         self._network.eval()
-        with torch.inference_mode(), self._threads():
+        with torch.inference_mode():
             score = self._scorer(tokens)
-            for low in range(0, count, _MICRO_BATCH):
-                part = slice(low, low + _MICRO_BATCH)
-                raw_NK, pooled_NW = score(tokens.fields[part])
-                scores_NK = self._network.standardise(raw_NK)
-                scores[part] = scores_NK.mean(dim=1).cpu().numpy()
-                spread[part] = scores_NK.std(dim=1, unbiased=False).cpu().numpy()
-                embeddings[part] = pooled_NW.cpu().numpy()
+
+        @torch.inference_mode()
+        def answer(part: slice) -> None:
+            raw_NK, pooled_NW = score(tokens.fields[part])
+            scores_NK = self._network.standardise(raw_NK)
+            scores[part] = scores_NK.mean(dim=1).cpu().numpy()
+            spread[part] = scores_NK.std(dim=1, unbiased=False).cpu().numpy()
+            embeddings[part] = pooled_NW.cpu().numpy()
+
+        side_by_side(answer, [slice(low, low + _MICRO_BATCH) for low in range(0, count, _MICRO_BATCH)])
         return Prediction(scores=scores, spread=spread, embeddings=embeddings)
 
     def _scorer(self, batch: TokenBatch) -> Scorer:
