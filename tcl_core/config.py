@@ -11,6 +11,12 @@ COST_MODELS: Final = ("mamba", "transformer", "lstm", "mlp", "xgb", "random")
 TABLES: Final = ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot", "tuning")
 """What a person may choose, for the command line and the window: the rooms that implement them are heavy to import."""
 
+LEARNED_MODEL: Final = "ckd"
+"""Cost model of a learned checkpoint; its knowledge base is a `KNOWLEDGE_MODEL` and starts one."""
+KNOWLEDGE_MODEL: Final = "mamba"
+COLD: Final = "none"
+"""What a person writes, and `RunConfig.checkpoint` says, for a cold start."""
+
 LEARNING_RATES: Final[Mapping[str, float]] = {"transformer": 7e-4, "mlp": 7e-4}
 """Cost models that want less than the configs below name: what to give them as `OfflineConfig.learning_rate`, and what
 they take at most in a `fit`. As published (TLP, TenSet); at 2e-3 the transformer falls back to guessing."""

@@ -44,6 +44,14 @@ class Source(StrEnum):
     COLLECTED = "collected"
 
 
+class CheckpointKind(StrEnum):
+    """Who saved a checkpoint: a tuning run, training on a dataset, or continual learning on a new platform."""
+
+    RUN = "run"
+    TRAINED = "trained"
+    LEARNED = "learned"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TensorSpec:
     """A named tensor; `shape` is static (a dynamic dimension never gets this far)."""

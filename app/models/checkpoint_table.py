@@ -12,11 +12,8 @@ from PySide6.QtCore import QObject, Qt
 from app.models import quantities
 from app.models.row_table import Column, RowTableModel
 from tcl_core.checkpoint_events import CheckpointFacts, PlatformRecords, WorkspaceListed
+from tcl_core.config import KNOWLEDGE_MODEL, LEARNED_MODEL
 
-LEARNED_MODEL = "ckd"
-"""Cost model of a learned checkpoint; its knowledge base starts a "mamba"."""
-
-KNOWLEDGE_MODEL = "mamba"
 _SHORT = 8
 _INDENT = "     "
 

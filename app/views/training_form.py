@@ -6,12 +6,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from app.icons import icon
-from app.models.checkpoint_table import LEARNED_MODEL, CheckpointTableModel, start_model
+from app.models.checkpoint_table import CheckpointTableModel, start_model
 from app.models.training_state import TrainingRequest
 from app.tokens import Tokens
 from app.widgets.parts import label
 from tcl_core.checkpoint_events import CheckpointFacts
-from tcl_core.config import COST_MODELS
+from tcl_core.config import COST_MODELS, LEARNED_MODEL
 
 _BLIND = "random"
 """The cost model that learns nothing."""

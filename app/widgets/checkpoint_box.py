@@ -9,9 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from tcl_core.checkpoint_events import CheckpointFacts
-
-COLD = "none"
-"""What `RunConfig.checkpoint` says for a cold start."""
+from tcl_core.config import COLD
 
 _BROWSE = "browse"
 

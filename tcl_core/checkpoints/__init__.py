@@ -4,12 +4,11 @@ Nothing heavy is imported here: listing checkpoints needs neither torch nor TVM.
 """
 
 from tcl_core.checkpoints.file import CheckpointFile, describe, save_stamped, stamp, write_stamped
-from tcl_core.checkpoints.origin import Kind, Origin, lineage_after
+from tcl_core.checkpoints.origin import Origin, lineage_after
 from tcl_core.checkpoints.start import Start, choose_start, load_start
 
 __all__ = [
     "CheckpointFile",
-    "Kind",
     "Origin",
     "Start",
     "choose_start",

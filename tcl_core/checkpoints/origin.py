@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from tcl_core.domain import Platform
+from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.store.serialise import NotOfThisType, dumps, loads
 
 FACT = "origin"
 """Key among a checkpoint's facts."""
-
-
-class Kind(StrEnum):
-    """How a checkpoint came about."""
-
-    RUN = "run"
-    TRAINED = "trained"
-    LEARNED = "learned"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +26,7 @@ class Origin:
         metrics: by name, as reported when it was saved.
     """
 
-    kind: Kind
+    kind: CheckpointKind
     platform: Platform
     lineage: tuple[str, ...]
     parent: str | None = None

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcl_core.checkpoints.file import CheckpointFile, describe, stamp
-from tcl_core.checkpoints.origin import Kind, Origin
+from tcl_core.checkpoints.origin import Origin
 from tcl_core.checkpoints.start import shipped_paths
-from tcl_core.domain import Platform
+from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
 
@@ -24,7 +24,7 @@ class Entry:
     Attributes:
         id: its number in the workspace; None for a run's own model, and for what ships.
         name: the file's stem.
-        kind: a `Kind`, or `SHIPPED`.
+        kind: a `CheckpointKind`, or `SHIPPED`.
         platform: whose records it learned from last, where that is known.
         starts: fingerprints of the workspace's platforms whose runs start from it when nothing else is asked for.
         file: what it says of itself; None when it cannot be read, and `problem` says why.
@@ -65,7 +65,9 @@ def find(workspace: Workspace | None, name: str) -> Entry:
         return found[0]
     path = Path(name)
     if path.is_file():
-        return next((one for one in known if one.path.resolve() == path.resolve()), _entry(None, path, Kind.RUN))
+        return next(
+            (one for one in known if one.path.resolve() == path.resolve()), _entry(None, path, CheckpointKind.RUN)
+        )
     there = ", ".join(one.name for one in known) or "nothing"
     where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
     raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")
@@ -149,7 +151,7 @@ def note(workspace: Workspace, file: CheckpointFile) -> int:
         file.path,
         records_used=origin.records,
         metrics=dict(origin.metrics),
-        kind=origin.kind.value,
+        kind=origin.kind,
         parent=origin.parent,
         data_hash=origin.data_hash or None,
         feature_version=file.layout.version,
@@ -173,7 +175,7 @@ def _noted(workspace: Workspace) -> Iterator[Entry]:
     noted = {row.path.resolve() for row in rows}
     for path in sorted((workspace.path / "checkpoints").glob(f"*{SUFFIX}")):
         if path.resolve() not in noted:
-            entry = _entry(None, path, Kind.RUN)
+            entry = _entry(None, path, CheckpointKind.RUN)
             owner = _owner(workspace, entry, platforms)
             starts = (owner.fingerprint,) if owner else ()
             yield replace(entry, platform=owner, starts=starts)
@@ -230,7 +232,7 @@ def _origin(entry: Entry) -> Origin:
             f"The checkpoint {entry.path} does not say which platform it comes from; name it together with its "
             "workspace (--workspace).",
         )
-    return Origin(kind=Kind.RUN, platform=entry.platform, lineage=(entry.platform.name,))
+    return Origin(kind=CheckpointKind.RUN, platform=entry.platform, lineage=(entry.platform.name,))
 
 
 def _delete(path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tcl_core.checkpoints.file import describe
+from tcl_core.config import COLD, KNOWLEDGE_MODEL, LEARNED_MODEL
 from tcl_core.cost_model.base import CostModel
 from tcl_core.cost_model.checkpoint import read_checkpoint
 from tcl_core.domain import Platform
@@ -15,13 +16,6 @@ from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
 from tcl_core.store import Workspace
 
-COLD = "none"
-"""What a person writes for a cold start."""
-
-LEARNED_MODEL = "ckd"
-"""A learned checkpoint's model; its knowledge base is a "mamba" and starts one."""
-
-_KNOWLEDGE_MODEL = "mamba"
 _SHIPPED = {"llvm": "cpu", "cuda": "cuda"}
 
 
@@ -108,12 +102,12 @@ def check_asked(path: Path, model: str) -> Start:
         UserError: not there, damaged, of another cost model or of another feature vocabulary.
     """
     found = describe(path)
-    learned = found.model == LEARNED_MODEL and model == _KNOWLEDGE_MODEL
+    learned = found.model == LEARNED_MODEL and model == KNOWLEDGE_MODEL
     if not learned and found.model != model:
         raise UserError(
             "checkpoint",
             f"The checkpoint {path} holds the cost model '{found.model}', not '{model}'; name another, or choose "
-            f"--cost-model {_KNOWLEDGE_MODEL if found.model == LEARNED_MODEL else found.model}.",
+            f"--cost-model {KNOWLEDGE_MODEL if found.model == LEARNED_MODEL else found.model}.",
         )
     read_checkpoint(path, found.model, LAYOUT)  # refuses another feature vocabulary
     return Start(path=path.resolve(), learned=learned)
@@ -124,7 +118,7 @@ def _shipped(path: Path, model: str) -> Start:
     if not path.exists():
         return Start(path=None, reason="shipped")
     found = describe(path)
-    learned = found.model == LEARNED_MODEL and model == _KNOWLEDGE_MODEL
+    learned = found.model == LEARNED_MODEL and model == KNOWLEDGE_MODEL
     if not found.fits or not (learned or found.model == model):
         return Start(path=None, reason="shipped")
     return Start(path=path, learned=learned, reason="shipped")

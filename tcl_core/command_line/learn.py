@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from tcl_core.checkpoints.start import COLD
 from tcl_core.command_line.checkpoint_text import show_metrics
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.passes import PassWatch
+from tcl_core.config import COLD
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from platformdirs import user_data_path
 
-from tcl_core.checkpoints.start import COLD
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.report import library_json, show_library
 from tcl_core.command_line.watch import RunWatch
-from tcl_core.config import Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
+from tcl_core.config import COLD, Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
 from tcl_core.events import CancelToken, Finished, RunStarted
 
 _SAMPLE_MINUTES, _MINUTES = 3.0, 10.0

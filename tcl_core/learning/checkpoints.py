@@ -10,17 +10,16 @@ of the cost model "mamba". Nothing here imports torch until a learner is saved o
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcl_core.batches import FeatureLayout
-from tcl_core.config import CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
+from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
@@ -29,10 +28,8 @@ from tcl_core.learning.lineage import LearnedPlatform
 if TYPE_CHECKING:
     from torch import nn
 
-    from tcl_core.cost_model.base import CostModel
     from tcl_core.learning.continual import ContinualLearner
 
-MODEL: Final = "ckd"
 _KNOWLEDGE, _ACTIVE, _FISHER = "knowledge.", "active.", "fisher."
 
 
@@ -106,7 +103,7 @@ def save_learner(path: Path, learner: ContinualLearner, origin: LearnedOrigin) -
         **_prefixed(_ACTIVE, as_arrays(learner.column)),
         **_prefixed(_FISHER, {name: fisher.cpu().numpy() for name, fisher in known.ewc.fisher.items()}),
     }
-    write_checkpoint(path, Checkpoint(model=MODEL, layout=learner.layout, facts=facts, tensors=tensors))
+    write_checkpoint(path, Checkpoint(model=LEARNED_MODEL, layout=learner.layout, facts=facts, tensors=tensors))
     return describe(path)
 
 
@@ -116,7 +113,7 @@ def describe(path: Path) -> LearnedCheckpoint:
     Raises:
         UserError: not there, not a learner's checkpoint, truncated or tampered with.
     """
-    return _described(path, read_checkpoint(path, MODEL))
+    return _described(path, read_checkpoint(path, LEARNED_MODEL))
 
 
 def _described(path: Path, checkpoint: Checkpoint) -> LearnedCheckpoint:
@@ -162,7 +159,7 @@ def load_learner(
     from tcl_core.learning.ewc import OnlineEwc
     from tcl_core.learning.knowledge_base import KnowledgeBase
 
-    checkpoint = read_checkpoint(path, MODEL, layout)
+    checkpoint = read_checkpoint(path, LEARNED_MODEL, layout)
     facts = _described(path, checkpoint)
     config = replace(config or facts.config, adapter=facts.config.adapter)
     model = replace(cost_model or CostModelConfig(), model=facts.model)
@@ -192,19 +189,6 @@ def export_knowledge(path: Path, learner: ContinualLearner) -> None:
     facts: dict[str, Any] = {"model": asdict(learner.cost_model.model), "fits": len(known.platforms)}
     tensors = as_arrays(known.ranker)
     write_checkpoint(path, Checkpoint(model=MambaModel.name, layout=learner.layout, facts=facts, tensors=tensors))
-
-
-def knowledge_model(learner: ContinualLearner) -> CostModel:
-    """The knowledge base as a cost model of its own, as `export_knowledge` and `CostModel.load` make it."""
-    from tcl_core.cost_model.mamba_model import MambaModel
-
-    config = replace(learner.cost_model, name=MambaModel.name)
-    model = MambaModel(config, learner.layout, learner.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "knowledge.safetensors"
-        export_knowledge(path, learner)
-        model.load(path)
-    return model
 
 
 def _prefixed(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -1,13 +1,12 @@
 """The workspace: a folder with a SQLite database in which every record is committed when it is measured."""
 
-from tcl_core.store.checkpoint_table import CheckpointKind, CheckpointRow
+from tcl_core.store.checkpoint_table import CheckpointRow
 from tcl_core.store.metaschedule import ImportOutcome, export_records, import_records
 from tcl_core.store.run_table import INTERRUPTED, RunRow
 from tcl_core.store.workspace import Workspace
 
 __all__ = [
     "INTERRUPTED",
-    "CheckpointKind",
     "CheckpointRow",
     "ImportOutcome",
     "RunRow",

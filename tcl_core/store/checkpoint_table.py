@@ -8,10 +8,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
-CheckpointKind = Literal["run", "trained", "learned"]
-"""Who saved it: a tuning run, training on a dataset, or continual learning on a new platform."""
+from tcl_core.domain import CheckpointKind
 
 _COLUMNS = "id, platform, model_name, path, created_at, records_used, metrics, kind, parent, data_hash, feature_version"
 
@@ -37,7 +36,7 @@ class CheckpointRow:
     created_at: float
     records_used: int
     metrics: tuple[tuple[str, float], ...]
-    kind: CheckpointKind = "run"
+    kind: CheckpointKind = CheckpointKind.RUN
     parent: str | None = None
     data_hash: str | None = None
     feature_version: int | None = None
@@ -82,18 +81,6 @@ def select_all(connection: sqlite3.Connection, folder: Path) -> tuple[Checkpoint
     return tuple(_from_row(row, folder) for row in rows)
 
 
-def select_one(connection: sqlite3.Connection, folder: Path, checkpoint_id: int) -> CheckpointRow:
-    """The checkpoint of that id.
-
-    Raises:
-        KeyError: there is no such checkpoint.
-    """
-    row = connection.execute(f"SELECT {_COLUMNS} FROM checkpoints WHERE id = ?", (checkpoint_id,)).fetchone()
-    if row is None:
-        raise KeyError(checkpoint_id)
-    return _from_row(row, folder)
-
-
 def remove(connection: sqlite3.Connection, checkpoint_id: int) -> None:
     """Forget the checkpoint of that id.
 
@@ -106,8 +93,6 @@ def remove(connection: sqlite3.Connection, checkpoint_id: int) -> None:
 
 def _from_row(row: tuple[Any, ...], folder: Path) -> CheckpointRow:
     checkpoint_id, platform, model_name, path, created_at, records_used, metrics, kind, parent, data, version = row
-    if kind not in get_args(CheckpointKind):
-        raise ValueError(f"a checkpoint of the unknown kind {kind!r}")
     return CheckpointRow(
         id=checkpoint_id,
         platform=platform,
@@ -116,7 +101,7 @@ def _from_row(row: tuple[Any, ...], folder: Path) -> CheckpointRow:
         created_at=created_at,
         records_used=records_used,
         metrics=tuple(json.loads(metrics).items()),
-        kind=kind,
+        kind=CheckpointKind(kind),
         parent=parent,
         data_hash=data,
         feature_version=version,

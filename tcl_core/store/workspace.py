@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 
 from tcl_core.config import RunConfig
-from tcl_core.domain import Candidate, Network, Platform, Record, Sketch, Task
+from tcl_core.domain import Candidate, CheckpointKind, Network, Platform, Record, Sketch, Task
 from tcl_core.store import checkpoint_table, network_table, record_table, repeat_table, run_table
-from tcl_core.store.checkpoint_table import CheckpointKind, CheckpointRow
+from tcl_core.store.checkpoint_table import CheckpointRow
 from tcl_core.store.connect import connect_reader, connect_writer
 from tcl_core.store.lock import Locked, WriterLock, is_held
 from tcl_core.store.refusals import corrupt, refusal, translating
@@ -251,7 +251,7 @@ class Workspace:
         *,
         records_used: int,
         metrics: Mapping[str, float],
-        kind: CheckpointKind = "run",
+        kind: CheckpointKind = CheckpointKind.RUN,
         parent: str | None = None,
         data_hash: str | None = None,
         feature_version: int | None = None,
@@ -277,15 +277,6 @@ class Workspace:
         """All checkpoints, oldest first."""
         with self._reading() as connection:
             return checkpoint_table.select_all(connection, self.path)
-
-    def checkpoint(self, checkpoint_id: int) -> CheckpointRow:
-        """The checkpoint of that id.
-
-        Raises:
-            KeyError: there is no such checkpoint.
-        """
-        with self._reading() as connection:
-            return checkpoint_table.select_one(connection, self.path, checkpoint_id)
 
     def remove_checkpoint(self, checkpoint_id: int) -> None:
         """Forget a checkpoint; its file stays, and whoever wants it gone deletes it afterwards.

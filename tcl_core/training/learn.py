@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from tcl_core.batches import FeatureBatch, Prediction, TokenBatch, require_tokens
-from tcl_core.checkpoints import CheckpointFile, Kind, Origin, describe, lineage_after, save_stamped
+from tcl_core.checkpoints import CheckpointFile, Origin, describe, lineage_after, save_stamped
 from tcl_core.checkpoints.shelf import new_path, note
-from tcl_core.config import CostModelConfig, LearnerConfig
+from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig
 from tcl_core.cost_model.base import EpochWatch
-from tcl_core.domain import Platform
+from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
 from tcl_core.learning import LearnReport, PlatformData
-from tcl_core.learning.checkpoints import MODEL, LearnedOrigin, load_learner, save_learner
+from tcl_core.learning.checkpoints import LearnedOrigin, load_learner, save_learner
 from tcl_core.learning.continual import ContinualLearner
 from tcl_core.search.population import DecisionSpace
 from tcl_core.store import Workspace
@@ -89,7 +89,7 @@ def learn(config: LearnConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
         phase("testing on held-out networks")
         metrics = tuple(_metrics(lesson, learner, report).items())
         origin = Origin(
-            kind=Kind.LEARNED,
+            kind=CheckpointKind.LEARNED,
             platform=platform,
             lineage=lineage_after(parent.origin if parent else None, platform),
             parent=parent.digest if parent else None,
@@ -113,7 +113,7 @@ def _parent(config: LearnConfig, platform: Platform) -> CheckpointFile | None:
     if config.parent is None:
         return None
     parent = describe(Path(config.parent))
-    if parent.model != MODEL:
+    if parent.model != LEARNED_MODEL:
         raise UserError(
             "checkpoint",
             f"The checkpoint {parent.path} holds the cost model '{parent.model}' alone, and learning goes on from a "

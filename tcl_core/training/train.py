@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tcl_core.batches import TaskGroup
-from tcl_core.checkpoints import CheckpointFile, Kind, Origin, Start, describe, lineage_after, load_start, save_stamped
+from tcl_core.checkpoints import CheckpointFile, Origin, Start, describe, lineage_after, load_start, save_stamped
 from tcl_core.checkpoints.shelf import new_path, note
 from tcl_core.checkpoints.start import check_asked
 from tcl_core.config import CostModelConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch
+from tcl_core.domain import CheckpointKind
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.evaluation.context import EvaluationConfig
 from tcl_core.evaluation.shares import Choice, chosen_groups, grow
@@ -206,7 +207,7 @@ class _Training:
             metrics = {**metrics, "validation_top1": best.validation_top1}
         records = sum(len(group.labels) for group in groups)
         origin = Origin(
-            kind=Kind.TRAINED,
+            kind=CheckpointKind.TRAINED,
             platform=lesson.platform,
             lineage=lineage_after(self._parent.origin if self._parent else None, lesson.platform),
             parent=self._parent.digest if self._parent else None,

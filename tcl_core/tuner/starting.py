@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tcl_core.checkpoints import Kind, Origin, Start, describe, lineage_after, write_stamped
+from tcl_core.checkpoints import Origin, Start, describe, lineage_after, write_stamped
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Platform
+from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.events import Notice
 
 
@@ -21,7 +21,7 @@ def start_notice(start: Start) -> Iterator[Notice]:
 
 def run_origin(start: Start, platform: Platform) -> Origin:
     """The lineage of what a run makes of `start`; a model that goes on from its own earlier runs keeps its parent."""
-    fresh = Origin(kind=Kind.RUN, platform=platform, lineage=(platform.name,))
+    fresh = Origin(kind=CheckpointKind.RUN, platform=platform, lineage=(platform.name,))
     if start.path is None:
         return fresh
     before = describe(start.path)

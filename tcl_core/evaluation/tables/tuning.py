@@ -20,8 +20,8 @@ from typing import Any, ClassVar, cast
 from rich.table import Table
 
 from tcl_core.checkpoints.file import describe
-from tcl_core.checkpoints.start import COLD, shipped_path
-from tcl_core.config import Budget, NetworkConfig, RunConfig
+from tcl_core.checkpoints.start import shipped_path
+from tcl_core.config import COLD, Budget, NetworkConfig, RunConfig
 from tcl_core.domain import Platform, Stage
 from tcl_core.errors import UserError
 from tcl_core.evaluation.cells import CellFolder, Tell, Value, Watch, run_cells

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tcl_core.batches import FeatureLayout
-from tcl_core.checkpoints import Kind, Origin, save_stamped
+from tcl_core.checkpoints import Origin, save_stamped
 from tcl_core.cost_model.random_model import RandomModel
-from tcl_core.domain import Platform
+from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.features.vocabulary import LAYOUT
 from tcl_core.store import Workspace
 from tests.tcl_core.store import store_samples as samples
@@ -22,7 +22,7 @@ OLD_LAYOUT = replace(LAYOUT, version=LAYOUT.version + 1)
 
 def origin_of(platform: Platform, **changes: object) -> Origin:
     values: dict[str, object] = {
-        "kind": Kind.TRAINED,
+        "kind": CheckpointKind.TRAINED,
         "platform": platform,
         "lineage": (platform.name,),
         "data_hash": "d" * 64,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tcl_core.checkpoints import Kind, describe, shelf
+from tcl_core.checkpoints import describe, shelf
 from tcl_core.checkpoints.shelf import Entry, entries, export_checkpoint, find, import_checkpoint, note
 from tcl_core.cost_model.random_model import RandomModel
+from tcl_core.domain import CheckpointKind
 from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
 from tcl_core.store import Workspace
@@ -103,7 +104,7 @@ def test_a_runs_own_model_is_exported_with_a_lineage(workspace: Workspace, make:
     file = export_checkpoint(workspace, path.stem, tmp_path / "folder")
     assert file.path == tmp_path / "folder" / path.name
     assert file.origin is not None
-    assert (file.origin.kind, file.origin.platform) == (Kind.RUN, samples.platform())
+    assert (file.origin.kind, file.origin.platform) == (CheckpointKind.RUN, samples.platform())
     with pytest.raises(UserError, match="--workspace"):
         export_checkpoint(None, str(make("unknown")), tmp_path / "x.safetensors")
 

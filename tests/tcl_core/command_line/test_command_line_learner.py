@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tcl_core.checkpoints import Kind, Origin, save_stamped
+from tcl_core.checkpoints import Origin, save_stamped
 from tcl_core.command_line import main
 from tcl_core.command_line.main import BAD_INPUT, INTERRUPTED
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.cost_model.random_model import RandomModel
+from tcl_core.domain import CheckpointKind
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.features.vocabulary import LAYOUT
@@ -36,7 +37,9 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     platform = samples.platform()
-    origin = Origin(kind=Kind.TRAINED, platform=platform, lineage=(platform.name,), records=9, metrics=(("top1", 0.5),))
+    origin = Origin(
+        kind=CheckpointKind.TRAINED, platform=platform, lineage=(platform.name,), records=9, metrics=(("top1", 0.5),)
+    )
     path = tmp_path / "it.safetensors"
     save_stamped(RandomModel(LAYOUT, width=8, seed=0).save, origin, path)
     return path

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tcl_core.checkpoints import Kind, Start, load_start
+from tcl_core.checkpoints import Start, load_start
 from tcl_core.checkpoints.start import check_asked
 from tcl_core.config import CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
 from tcl_core.cost_model import make_cost_model
-from tcl_core.domain import Platform
+from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT
@@ -48,7 +48,7 @@ def first(collected: Path) -> LearnedReport:
 def test_the_first_platform_begins_a_lineage(collected: Path, first: LearnedReport) -> None:
     origin = first.checkpoint.origin
     assert origin is not None
-    assert (origin.kind, origin.lineage, origin.parent) == (Kind.LEARNED, ("test CPU",), None)
+    assert (origin.kind, origin.lineage, origin.parent) == (CheckpointKind.LEARNED, ("test CPU",), None)
     assert first.learned.records == CANDIDATES
     assert [phase.phase for phase in first.learned.phases] == ["progress", "compress"]
     assert {"top1", "knowledge_top1", "validation_top1"} <= dict(first.metrics).keys()

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tcl_core.batches import TaskGroup
-from tcl_core.checkpoints import Kind, describe
+from tcl_core.checkpoints import describe
 from tcl_core.config import CostModelConfig, ModelConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch, FitReport
 from tcl_core.cost_model.random_model import RandomModel
-from tcl_core.domain import Platform, Sketch, Task
+from tcl_core.domain import CheckpointKind, Platform, Sketch, Task
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT
@@ -42,7 +42,11 @@ def test_a_checkpoint_with_its_lineage_and_metrics(collected: Path, cpu_platform
     file = describe(report.checkpoint.path)
     assert file.model == "mamba"
     assert file.origin is not None
-    assert (file.origin.kind, file.origin.platform, file.origin.lineage) == (Kind.TRAINED, cpu_platform, ("test CPU",))
+    assert (file.origin.kind, file.origin.platform, file.origin.lineage) == (
+        CheckpointKind.TRAINED,
+        cpu_platform,
+        ("test CPU",),
+    )
     assert file.origin.parent is None
     assert {"top1", "top5", "pairwise", "validation_top1"} <= dict(file.origin.metrics).keys()
     assert (report.tasks, report.records) == (1, CANDIDATES)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tcl_core.checkpoints import Kind, Start, describe, stamp
+from tcl_core.checkpoints import Start, describe, stamp
 from tcl_core.checkpoints.origin import Origin
 from tcl_core.config import Budget, CostModelConfig, LibraryConfig, MeasureConfig, RunConfig, SearchConfig
 from tcl_core.cost_model.random_model import RandomModel
-from tcl_core.domain import Platform
+from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Event, Notice, PhaseChanged, RecordMeasured, RunStarted
 from tcl_core.features import LAYOUT
@@ -29,7 +29,7 @@ def test_a_cold_run_begins_a_lineage(model: RandomModel, cpu_platform: Platform,
     origin = run_origin(Start(path=None), cpu_platform)
     save_run_model(model, tmp_path / "own.safetensors", origin, 32)
     kept = describe(tmp_path / "own.safetensors").origin
-    assert kept == Origin(kind=Kind.RUN, platform=cpu_platform, lineage=("test CPU",), records=32)
+    assert kept == Origin(kind=CheckpointKind.RUN, platform=cpu_platform, lineage=("test CPU",), records=32)
 
 
 def test_a_warm_run_is_a_child_and_its_own_model_stays_one(
@@ -37,7 +37,7 @@ def test_a_warm_run_is_a_child_and_its_own_model_stays_one(
 ) -> None:
     shipped, own = tmp_path / "cpu.safetensors", tmp_path / "own.safetensors"
     model.save(shipped)
-    stamp(shipped, Origin(kind=Kind.LEARNED, platform=cpu_platform, lineage=("A", "B")))
+    stamp(shipped, Origin(kind=CheckpointKind.LEARNED, platform=cpu_platform, lineage=("A", "B")))
     first = run_origin(Start(path=shipped, reason="shipped"), cpu_platform)
     assert first.parent == describe(shipped).digest
     assert first.lineage == ("A", "B", "test CPU")
