@@ -19,6 +19,7 @@ from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError
 from tcl_core.network import shapes
 from tcl_core.network.simplify import simplify
+from tcl_core.network.skeleton import take_shapes, without_weights
 
 OPSETS = (7, 26)
 """Opsets of the default domain that onnxruntime 1.31 promises to run; outside them there is nothing to compare with."""
@@ -59,7 +60,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     shapes.require_static_inputs(model)
     _drop_constant_inputs(model)
     _name_nodes(model)
-    model = _infer(path, model, config)
+    _infer(path, model, config)
     network = Network(
         name=path.stem,
         path=str(path),
@@ -183,15 +184,18 @@ def _name_nodes(model: Any) -> None:
             node.name = f"{node.op_type}_{index}"
 
 
-def _infer(path: Path, model: Any, config: NetworkConfig) -> Any:
+def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
+    """Check the model and write the shapes of all its values into it."""
+    light = without_weights(model)
     try:
-        onnx.checker.check_model(_with_output_shapes(model))
+        onnx.checker.check_model(_with_output_shapes(light))
     except onnx.checker.ValidationError as error:
         raise _refuse_invalid(path, model, error) from error
     standard = all(node.domain in {"", "ai.onnx"} for node in model.graph.node) and not model.functions
     try:
         # Strict inference stops at the first operator without a schema, so contributed ones go without.
-        return onnx.shape_inference.infer_shapes(model, strict_mode=standard and bool(config.shapes), data_prop=True)
+        strict = standard and bool(config.shapes)
+        take_shapes(model, onnx.shape_inference.infer_shapes(light, strict_mode=strict, data_prop=True))
     except onnx.shape_inference.InferenceError as error:
         if not config.shapes:
             raise UserError(

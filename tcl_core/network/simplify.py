@@ -25,6 +25,8 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import onnxruntime
 
+from tcl_core.network.skeleton import without_weights
+
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
 # of bert-tiny become 18, and its GELU leaves the matrix product (measured with onnxruntime 1.31).
 _HARMFUL = ["MatMulAddFusion"]
@@ -107,7 +109,7 @@ class _Facts:
 
     @classmethod
     def of(cls, model: Any) -> _Facts:
-        graph = onnx.shape_inference.infer_shapes(model).graph
+        graph = onnx.shape_inference.infer_shapes(without_weights(model)).graph
         values = [*graph.input, *graph.output, *graph.value_info]
         return cls(
             constants={tensor.name: tensor for tensor in model.graph.initializer},
