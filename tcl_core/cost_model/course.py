@@ -62,12 +62,6 @@ class Course(ABC, Generic[Group]):
         The network may read all parts at once; records are compared inside a part only.
         """
 
-    def backward(self, parts: Sequence[Part[Group]]) -> Tensor:
-        """Put the gradient of `objective` into the network's parameters, which have none; the loss that is reported."""
-        total, reported = self.objective(parts)
-        total.backward()  # type: ignore[no-untyped-call]
-        return reported.detach()
-
     def close_pass(self) -> None:
         """What is to be measured of the network after a pass, before it predicts."""
 
@@ -118,14 +112,14 @@ def take_step(
     clip: float,
 ) -> float:
     """One optimiser step; the reported loss before it, or NaN when loss or gradient are not finite (no step then)."""
-    network = course.network
     optimiser.zero_grad(set_to_none=True)
-    reported = course.backward(parts)
-    norm = nn.utils.clip_grad_norm_(network.parameters(), clip)
+    total, reported = course.objective(parts)
+    total.backward()  # type: ignore[no-untyped-call]
+    norm = nn.utils.clip_grad_norm_(course.network.parameters(), clip)
     if not bool(torch.isfinite(norm)):
         return math.nan
     optimiser.step()
-    return float(reported)
+    return float(reported.detach())
 
 
 def train(
@@ -137,7 +131,7 @@ def train(
     rng: np.random.Generator,
     cancel: CancelToken | None,
 ) -> FitReport:
-    """Take `epochs` passes, one step per part of a task, until `max_seconds` are over.
+    """Take `epochs` passes, one step per part of a task, until `max_samples` were read.
 
     The weights are consistent after every step. A step that is not finite ends the training with the weights of the
     last finite epoch and no loss.
@@ -152,12 +146,12 @@ def train(
     for _ in range(epochs):
         good = copy.deepcopy(network.state_dict())
         losses = []
-        late = False
+        full = False
         for part in course.parts(config.group_limit, rng):
             if cancel is not None and cancel.stopped:
                 raise Interrupted
-            late = time.perf_counter() - started > config.max_seconds
-            if late:
+            full = samples >= config.max_samples
+            if full:
                 break
             losses.append(take_step(course, optimiser, [part], config.gradient_clip))
             samples += len(part.rows)
@@ -166,7 +160,7 @@ def train(
                 optimiser.state.clear()
                 return FitReport(epochs=done, samples=samples, seconds=time.perf_counter() - started, loss=None)
         loss = float(np.mean(losses)) if losses else loss
-        if late:
+        if full:
             break
         done += 1
     course.close_pass()

@@ -6,7 +6,6 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -64,10 +63,6 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
     def _predict_untrained(self, batch: FeatureBatch) -> Prediction:
         """The answer before there was anything to learn from."""
 
-    def _threads(self) -> AbstractContextManager[None]:
-        """Open while the network works."""
-        return nullcontext()
-
     @property
     def trained(self) -> bool:
         return self._trainings > 0
@@ -80,14 +75,14 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
         return self._predict(batch) if self.trained else self._predict_untrained(batch)
 
     def fit(self, groups: Sequence[TaskGroup], cancel: CancelToken | None = None) -> FitReport:
-        """As in `CostModel.fit`. A fit cut short by `max_seconds` repeats exactly only on an equally fast machine."""
+        """As in `CostModel.fit`. The same records, seed and number of threads give the same weights."""
         started = time.perf_counter()
         usable = self._groups(groups, cancel)
         if not usable:
             return FitReport(epochs=0, samples=0, seconds=time.perf_counter() - started, loss=None)
         training = self._config.training
         epochs = training.epochs if self.trained else training.first_epochs
-        with torch.random.fork_rng(devices=[]), self._threads():
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._seed + self._trainings)
             report = train(
                 self._course(usable, offline=False),
@@ -119,7 +114,7 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
             cancel=cancel,
         )
         try:
-            with torch.random.fork_rng(devices=[]), self._threads():
+            with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self._seed + self._trainings)
                 return training.run()
         finally:

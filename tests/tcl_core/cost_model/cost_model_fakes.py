@@ -18,7 +18,7 @@ def small_config(name: str) -> CostModelConfig:
         model=ModelConfig(width=32, layers=1, heads=4),
         transformer=TransformerConfig(widen=(32, 64), attention_heads=4, residual_blocks=1, narrow=(64,)),
         lstm=LstmConfig(width=32, layers=1),
-        training=TrainingConfig(learning_rate=3e-3, first_epochs=4, least_steps=8, max_seconds=1e9),
+        training=TrainingConfig(learning_rate=3e-3, first_epochs=4, least_steps=8, max_samples=1 << 30),
     )
 
 

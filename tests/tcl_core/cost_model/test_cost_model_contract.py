@@ -123,7 +123,7 @@ def test_a_candidate_scores_the_same_in_any_company(make, world: World) -> None:
 @pytest.mark.parametrize("first", [0, 4, 11])
 def test_mamba_finds_the_first_token_that_differs(first: int) -> None:
     """Many candidates share their beginning, one at a time they do not: the scores are the same."""
-    training = TrainingConfig(learning_rate=3e-3, first_epochs=2, max_seconds=1e9)
+    training = TrainingConfig(learning_rate=3e-3, first_epochs=2, max_samples=1 << 30)
     model = make_cost_model(CostModelConfig(training=training), LAYOUT, 0)
     model.fit([token_group(1)])
     batch = token_batch(5, 40)

@@ -12,7 +12,6 @@ from cost_model_fakes import LAYOUT, token_batch, token_group, token_labels
 
 from tcl_core.batches import TaskGroup
 from tcl_core.config import CostModelConfig, ModelConfig, TrainingConfig
-from tcl_core.cost_model import course as course_module
 from tcl_core.cost_model import training as training_module
 from tcl_core.cost_model.mamba_model import MambaModel
 from tcl_core.cost_model.training import RankerCourse, measure_scale, rank_group
@@ -20,7 +19,9 @@ from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
 SMALL = ModelConfig(width=16, layers=1, heads=4)
-CONFIG = CostModelConfig(model=SMALL, training=TrainingConfig(epochs=2, first_epochs=3, least_steps=1, max_seconds=1e9))
+CONFIG = CostModelConfig(
+    model=SMALL, training=TrainingConfig(epochs=2, first_epochs=3, least_steps=1, max_samples=1 << 30)
+)
 CPU = torch.device("cpu")
 
 
@@ -122,12 +123,10 @@ def test_features_that_are_not_finite_do_not_ruin_the_weights() -> None:
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(fitted).items())
 
 
-def test_the_time_limit_ends_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = itertools.count(0.0, 0.25)
-    monkeypatch.setattr(course_module.time, "perf_counter", lambda: next(clock))
-    config = replace(CONFIG, training=TrainingConfig(first_epochs=1000, max_seconds=2.0))
-    report = model(config).fit([token_group(1)])
-    assert 0 < report.epochs < 20
+def test_a_fit_ends_with_the_step_that_reads_enough() -> None:
+    config = replace(CONFIG, training=TrainingConfig(first_epochs=1000, max_samples=100))
+    report = model(config).fit([token_group(1, count=48)])
+    assert (report.epochs, report.samples) == (3, 144)
     assert report.loss is not None
 
 
@@ -178,7 +177,7 @@ def test_bootstrap_weights_stay_with_the_record_and_differ_between_heads() -> No
 
 def test_heads_agree_most_on_what_was_measured() -> None:
     """Spread means something: it is wider on candidates of the same sketch unlike those that were measured."""
-    config = replace(CONFIG, training=TrainingConfig(first_epochs=60, learning_rate=3e-3, max_seconds=1e9))
+    config = replace(CONFIG, training=TrainingConfig(first_epochs=60, learning_rate=3e-3, max_samples=1 << 30))
     group, unseen = token_group(1, count=64, tokens=(12,)), token_batch(50, 128)
     unseen.fields[:, 1::3, 2:6] += 1
     known, unknown = [], []
