@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -37,9 +36,6 @@ class MambaModel(TokenModel[Ranker]):
 
     def _settings(self) -> Mapping[str, Any]:
         return asdict(self._config.model)
-
-    def _threads(self) -> AbstractContextManager[None]:
-        return self._ops.threads()
 
     def _scorer(self, batch: TokenBatch) -> Scorer:
         shared = _shared_tokens(batch.fields) if self._ops.resumes and len(batch) >= _WORTH_SHARING else 0

@@ -88,9 +88,11 @@ class TokenRanker(nn.Module, ABC):
 
     def forward(self, given: RankerInput) -> tuple[Tensor, Tensor]:
         """Raw scores [N, K], for the loss, and the pooled hidden state [N, W]."""
-        lengths_N = None if given.lengths_N is None else given.lengths_N + CONTEXT_TOKENS
-        hidden_NTW = self.encode(self.tokens(given), lengths_N)
-        pooled_NW = _masked_mean(self.norm(hidden_NTW), lengths_N)
+        return self.answer(given, self.encode(self.tokens(given), _lengths(given)))
+
+    def answer(self, given: RankerInput, hidden_NTW: Tensor) -> tuple[Tensor, Tensor]:
+        """What `forward` makes of the encoder's output."""
+        pooled_NW = _masked_mean(self.norm(hidden_NTW), _lengths(given))
         return self.heads(self.dropout(pooled_NW)), pooled_NW
 
     def tokens(self, given: RankerInput) -> Tensor:
@@ -120,6 +122,13 @@ class Ranker(TokenRanker):
         for block in self.blocks:
             hidden_NTW = block(hidden_NTW)
         return hidden_NTW
+
+    def read_blocks(self, given: RankerInput) -> list[Tensor]:
+        """Each block's output [N, 2 + T, W]."""
+        outputs = [self.tokens(given)]
+        for block in self.blocks:
+            outputs.append(block(outputs[-1]))
+        return outputs[1:]
 
     def read_prefix(self, kinds_T: Tensor, fields_TF: Tensor, task_C: Tensor, platform_C: Tensor) -> RankerPrefix:
         """Context and the tokens that a batch of candidates begins with alike, read once for all of them."""
@@ -160,6 +169,11 @@ class Heads(nn.Module):
         hidden_NKH = nn.functional.silu(self.hidden(pooled_NW)).view(-1, *self.out.shape)
         scores_NK: Tensor = (hidden_NKH * self.out).sum(-1)
         return scores_NK
+
+
+def _lengths(given: RankerInput) -> Tensor | None:
+    """Tokens before the padding [N], context included."""
+    return None if given.lengths_N is None else given.lengths_N + CONTEXT_TOKENS
 
 
 def _masked_mean(hidden_NTW: Tensor, lengths_N: Tensor | None) -> Tensor:

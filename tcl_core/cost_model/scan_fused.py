@@ -1,19 +1,15 @@
 """The fused CPU route: TensorIR kernels built by TVM's own LLVM at first use, called on torch tensors without a copy.
 
 No C++ compiler is needed on the user's machine. Shape legend: B sequences, T tokens, D channels, N states, K taps.
-The kernels are serial; inside `FusedKernels.threads` the batch is split over as many threads as torch uses, by a pool
-that sleeps between kernels and ends with the block. TVM's own pool is left alone: it takes half the logical cores of
-an x86 machine whatever torch was told, and its workers spin after each kernel, on the core that torch's next matrix
-product needs.
+The kernels are serial: whoever has several threads gives each of them candidates of its own (`side_by_side`). TVM's own
+pool is left alone: it takes half the logical cores of an x86 machine whatever torch was told, and its workers spin
+after each kernel, on the core that torch's next matrix product needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -37,7 +33,7 @@ def supports(channels: int) -> bool:
 
 
 class FusedKernels:
-    """Convolution and scan for one (D, N, K). Compiled kernels are shared by the process, threads by nobody."""
+    """Convolution and scan for one (D, N, K). Compiled kernels are shared by the process."""
 
     def __init__(self, channels: int, states: int, taps: int) -> None:
         if not supports(channels):
@@ -46,10 +42,9 @@ class FusedKernels:
             )
         self.channels, self.states, self.taps = channels, states, taps
         self.lanes = next(lanes for lanes in _LANES if channels % lanes == 0)
-        self._pool: ThreadPoolExecutor | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FusedKernels:
-        """Copies of a model share its kernels and threads: they hold no state of the model."""
+        """Copies of a model share its kernels: they hold no state of the model."""
         return self
 
     def convolve(self, x_BTD: Tensor, weight_DK: Tensor, bias_D: Tensor, history_KD: Tensor | None = None) -> Tensor:
@@ -91,34 +86,6 @@ class FusedKernels:
     def scan_backward(self) -> Callable[..., None]:
         """See `scan_backward_kernel.scan_backward`."""
         return _kernel("scan_backward", self.channels, self.states, self.lanes)
-
-    @contextmanager
-    def threads(self) -> Iterator[None]:
-        """While this is open, work is shared by `torch.get_num_threads()` threads, this one included."""
-        others = torch.get_num_threads() - 1
-        if self._pool is not None or others == 0:
-            yield
-            return
-        with ThreadPoolExecutor(others, thread_name_prefix="fused-scan") as pool:
-            self._pool = pool
-            try:
-                yield
-            finally:
-                self._pool = None
-
-    def split(self, batch: int) -> list[slice]:
-        """One contiguous slice of the batch per thread; a single one where no threads are open."""
-        parts = min(torch.get_num_threads() if self._pool is not None else 1, batch)
-        edges = [batch * part // parts for part in range(parts + 1)] if parts else []
-        return [slice(low, high) for low, high in pairwise(edges)]
-
-    def run(self, work: Callable[[slice], Any], slices: Sequence[slice]) -> list[Any]:
-        """Call `work` on every slice, side by side; the first on the calling thread."""
-        if self._pool is None:
-            return [work(part) for part in slices]
-        futures = [self._pool.submit(work, part) for part in slices[1:]]
-        mine = [work(part) for part in slices[:1]]
-        return mine + [future.result() for future in futures]
 
 
 @cache
@@ -176,8 +143,7 @@ class _Convolution(torch.autograd.Function):
         ctx.save_for_backward(x, weight, bias)
         y = torch.empty(x.shape)
         if y.numel():
-            kernel = kernels.conv_forward
-            kernels.run(lambda part: kernel(x[part], weight, bias, history, y[part]), kernels.split(len(x)))
+            kernels.conv_forward(x, weight, bias, history, y)
         return y
 
     @staticmethod
@@ -186,17 +152,11 @@ class _Convolution(torch.autograd.Function):
         kernels = _kernels_of_whole_sequence(ctx)
         x, weight, bias = ctx.saved_tensors
         dy, dx = _dense(dy_BTD), torch.empty(x.shape)
-        kernel = kernels.conv_backward
-
-        def work(part: slice) -> tuple[Tensor, Tensor]:
+        dweight, dbias = torch.zeros(weight.shape), torch.zeros_like(bias)
+        if x.numel():
             dpre = torch.empty(x.shape[1], kernels.lanes)
-            dweight, dbias = torch.zeros(weight.shape), torch.zeros_like(bias)
-            kernel(x[part], weight, bias, dy[part], dpre, dx[part], dweight, dbias)
-            return dweight, dbias
-
-        sums = kernels.run(work, kernels.split(len(x)) if x.numel() else [])
-        dweight = sum((each for each, _ in sums), torch.zeros(weight.shape))
-        return None, dx, dweight.T, sum((each for _, each in sums), torch.zeros_like(bias)), None
+            kernels.conv_backward(x, weight, bias, dy, dpre, dx, dweight, dbias)
+        return None, dx, dweight.T, dbias, None
 
 
 class _Scan(torch.autograd.Function):
@@ -220,12 +180,7 @@ class _Scan(torch.autograd.Function):
         ctx.save_for_backward(u, delta, A, B, C, D, z)
         y = torch.empty(u.shape)
         if y.numel():
-            kernel = kernels.scan_forward
-
-            def work(part: slice) -> None:
-                kernel(u[part], delta[part], A, B[part], C[part], D, z[part], state, y[part])
-
-            kernels.run(work, kernels.split(len(u)))
+            kernels.scan_forward(u, delta, A, B, C, D, z, state, y)
         return y
 
     @staticmethod
@@ -237,18 +192,8 @@ class _Scan(torch.autograd.Function):
         dy = _dense(dy_BTD)
         du, ddelta, dz = torch.empty(u.shape), torch.empty(u.shape), torch.empty(u.shape)
         dB, dC = torch.empty(B.shape), torch.empty(C.shape)
-        kernel = kernels.scan_backward
-
-        def work(part: slice) -> tuple[Tensor, Tensor]:
+        dA, dD = torch.zeros_like(A), torch.zeros_like(D)
+        if u.numel():
             states, scratch = torch.empty(tokens + 1, row), torch.empty(3, tokens, row)
-            dA, dD = torch.zeros_like(A), torch.zeros_like(D)
-            kernel(
-                u[part], delta[part], A, B[part], C[part], D, z[part], dy[part], states, *scratch,
-                du[part], ddelta[part], dA, dB[part], dC[part], dD, dz[part],
-            )  # fmt: skip
-            return dA, dD
-
-        sums = kernels.run(work, kernels.split(len(u)) if u.numel() else [])
-        dA = sum((each for each, _ in sums), torch.zeros_like(A))
-        dD = sum((each for _, each in sums), torch.zeros_like(D))
+            kernels.scan_backward(u, delta, A, B, C, D, z, dy, states, *scratch, du, ddelta, dA, dB, dC, dD, dz)
         return None, du, ddelta, dA.T, dB, dC, dD, dz, None

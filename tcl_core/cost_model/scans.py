@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,7 +45,6 @@ class SequenceOps:
     """One route.
 
     Attributes:
-        threads: opens a block in which a route that brings its own threads may use them.
         resumes: whether starting from a state costs no more than starting from zero.
     """
 
@@ -55,7 +52,6 @@ class SequenceOps:
     project: Project
     convolve: Convolve
     scan: Scan
-    threads: Callable[[], AbstractContextManager[None]] = nullcontext
     resumes: bool = True
 
 

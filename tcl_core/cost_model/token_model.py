@@ -65,7 +65,7 @@ class TokenModel(TorchModel[RankerT, RankedGroup]):
             spread[part] = scores_NK.std(dim=1, unbiased=False).cpu().numpy()
             embeddings[part] = pooled_NW.cpu().numpy()
 
-        side_by_side(answer, [slice(low, low + _MICRO_BATCH) for low in range(0, count, _MICRO_BATCH)])
+        side_by_side(answer, [slice(low, low + _MICRO_BATCH) for low in range(0, count, _MICRO_BATCH)], self._device)
         return Prediction(scores=scores, spread=spread, embeddings=embeddings)
 
     def _scorer(self, batch: TokenBatch) -> Scorer:

@@ -5,7 +5,7 @@ Shape legend: N records of one task, T tokens, F fields, K heads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,14 +18,11 @@ from tcl_core.cost_model.candidate_hash import candidate_hashes, uniform
 from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.losses import lambda_rank_loss
 from tcl_core.cost_model.ranker import RankerInput, TokenRanker
-from tcl_core.cost_model.side_by_side import shares, side_by_side
+from tcl_core.cost_model.side_by_side import read_in_shares
 
 _ANCHOR = 0.01
 """Weight of the squared mean score of each head inside a task. A ranking loss leaves every head's offset free; held
 at zero, the spread over heads is disagreement about candidates and nothing else."""
-
-_LEAST_SHARE = 16
-"""Candidates that are worth a thread of their own."""
 
 SCALE_LIMIT = 16
 """Records of each task that the heads' scales are measured on after a pass over a dataset."""
@@ -102,9 +99,6 @@ class RankerCourse(Course[RankedGroup]):
         self.network: TokenRanker = network
         self.groups = groups
         self._scale_limit = scale_limit
-        # Threads would draw from torch's one random state in any order.
-        dropouts = (each for each in network.modules() if isinstance(each, nn.Dropout))
-        self._one_by_one = any(each.p > 0 for each in dropouts) or next(network.parameters()).device.type != "cpu"
 
     def size(self, group: RankedGroup) -> int:
         return len(group.labels_N)
@@ -113,28 +107,13 @@ class RankerCourse(Course[RankedGroup]):
         return group.given.fields_NTF.shape[1]
 
     def objective(self, parts: Sequence[Part[RankedGroup]]) -> tuple[Tensor, Tensor]:
-        groups = [_rows(part) for part in parts]
-        return _mean_objective(group_scores(self.network, groups), groups)
-
-    def backward(self, parts: Sequence[Part[RankedGroup]]) -> Tensor:
-        """As everywhere, with the candidates shared out to threads; the losses compare all of a part's at once."""
-        groups = [_rows(part) for part in parts]
-        given = _together([group.given for group in groups])
-        sizes = [len(group.labels_N) for group in groups]
-        cuts = [slice(0, sum(sizes))] if self._one_by_one else shares(sum(sizes), _LEAST_SHARE)
-        scores = side_by_side(lambda cut: self.network(_cut(given, cut))[0], cuts)
-        leaves = [each.detach().requires_grad_() for each in scores]
-        total, ranking = _mean_objective(torch.split(torch.cat(leaves), sizes), groups)
-        wanted = torch.autograd.grad(total, leaves)
-        parameters = [each for each in self.network.parameters() if each.requires_grad]
-        gradients = side_by_side(
-            lambda pair: torch.autograd.grad(pair[0], parameters, pair[1], allow_unused=True),
-            list(zip(scores, wanted, strict=True)),
-        )
-        for parameter, found in zip(parameters, zip(*gradients, strict=True), strict=True):
-            known = [each for each in found if each is not None]
-            parameter.grad = sum(known[1:], known[0]) if known else None
-        return ranking.detach()
+        groups = [part.group.pick(part.rows.to(part.group.labels_N.device)) for part in parts]
+        judged = [
+            ranking_objective(scores_NK, group)
+            for scores_NK, group in zip(group_scores(self.network, groups), groups, strict=True)
+        ]
+        total, ranking = torch.stack([torch.stack(each) for each in judged]).mean(dim=0)
+        return total, ranking
 
     def close_pass(self) -> None:
         measure_scale(self.network, self.groups, self._scale_limit)
@@ -147,20 +126,18 @@ def ranking_objective(scores_NK: Tensor, group: RankedGroup) -> tuple[Tensor, Te
     return ranking + _ANCHOR * anchor, ranking
 
 
-def _mean_objective(scores: Sequence[Tensor], groups: Sequence[RankedGroup]) -> tuple[Tensor, Tensor]:
-    judged = [ranking_objective(scores_NK, group) for scores_NK, group in zip(scores, groups, strict=True)]
-    total, ranking = torch.stack([torch.stack(each) for each in judged]).mean(dim=0)
-    return total, ranking
+def group_scores(
+    network: nn.Module,
+    groups: Sequence[RankedGroup],
+    read: Callable[[RankerInput], tuple[Tensor, Tensor]] | None = None,
+) -> list[Tensor]:
+    """What `read`, by default the network itself, gives first of each group; all are read at once, by all threads.
 
-
-def _rows(part: Part[RankedGroup]) -> RankedGroup:
-    return part.group.pick(part.rows.to(part.group.labels_N.device))
-
-
-def group_scores(ranker: TokenRanker, groups: Sequence[RankedGroup]) -> list[Tensor]:
-    """Raw scores [N, K] of each group, from one forward pass over all of them."""
-    scores_NK, _ = ranker(_together([group.given for group in groups]))
-    return list(scores_NK.split([len(group.labels_N) for group in groups]))
+    `read` works with the parameters of `network`; for a ranker what comes first are raw scores [N, K].
+    """
+    given, column = _together([group.given for group in groups]), read or network
+    sizes = [len(group.labels_N) for group in groups]
+    return list(torch.split(read_in_shares(network, lambda rows: column(_cut(given, rows))[0], sum(sizes)), sizes))
 
 
 def _together(given: Sequence[RankerInput]) -> RankerInput:
@@ -184,14 +161,14 @@ def _together(given: Sequence[RankerInput]) -> RankerInput:
     )
 
 
-def _cut(given: RankerInput, cut: slice) -> RankerInput:
+def _cut(given: RankerInput, rows: slice) -> RankerInput:
     """Some of the candidates, padded no further than the longest of them."""
 
     def of_each(x: Tensor, alone: int) -> Tensor:
-        return x[cut] if x.dim() > alone else x
+        return x[rows] if x.dim() > alone else x
 
-    kinds, fields = of_each(given.kinds_T, 1), given.fields_NTF[cut]
-    lengths = None if given.lengths_N is None else given.lengths_N[cut]
+    kinds, fields = of_each(given.kinds_T, 1), given.fields_NTF[rows]
+    lengths = None if given.lengths_N is None else given.lengths_N[rows]
     if lengths is not None:
         longest = int(lengths.max())
         kinds, fields = kinds[..., :longest], fields[:, :longest]

@@ -7,13 +7,11 @@ T tokens, W width, A adapter width, K heads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from tcl_core.cost_model.ranker import Ranker, RankerInput
-from tcl_core.learning.knowledge_base import read_blocks
 
 
 class LateralAdapter(nn.Module):
@@ -57,24 +55,8 @@ class ActiveColumn(nn.Module):
             scores_NK, pooled_NW = self.ranker(given)
             return scores_NK, pooled_NW
         with torch.no_grad():
-            _, outputs = read_blocks(self._knowledge[0], given)
-        hooks = [
-            block.register_forward_hook(_joined(adapter, output))
-            for block, adapter, output in zip(self.ranker.blocks, self.adapters, outputs, strict=True)
-        ]
-        try:
-            scores_NK, pooled_NW = self.ranker(given)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        return scores_NK, pooled_NW
-
-
-def _joined(adapter: nn.Module, knowledge_NTW: Tensor) -> Callable[[nn.Module, object, Tensor], Tensor]:
-    """A forward hook of one block: what it returns replaces the block's output."""
-
-    def join(_block: nn.Module, _given: object, out_NTW: Tensor) -> Tensor:
-        joined: Tensor = out_NTW + adapter(knowledge_NTW)
-        return joined
-
-    return join
+            heard = self._knowledge[0].read_blocks(given)
+        hidden_NTW = self.ranker.tokens(given)
+        for block, adapter, knowledge_NTW in zip(self.ranker.blocks, self.adapters, heard, strict=True):
+            hidden_NTW = block(hidden_NTW) + adapter(knowledge_NTW)
+        return self.ranker.answer(given, hidden_NTW)

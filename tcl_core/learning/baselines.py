@@ -19,7 +19,7 @@ from tcl_core.cost_model.mamba_model import MambaModel
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.events import CancelToken
 from tcl_core.learning.base import LearnReport, PhaseReport, PlatformData, PlatformLearner
-from tcl_core.learning.column import make_ranker, no_prediction, numbers_bytes, predict, threads
+from tcl_core.learning.column import make_ranker, no_prediction, numbers_bytes, predict
 
 MODEL = "model"
 
@@ -187,8 +187,7 @@ class Momentum(_Baseline):
         if platform == self._last:
             return self._model.predict(batch)
         self._slow.eval()
-        with threads(self._slow):
-            return predict(self._slow, self._slow.heads.scale, batch)
+        return predict(self._slow, self._slow.heads.scale, batch)
 
     @property
     def size_bytes(self) -> int:

@@ -6,9 +6,7 @@ Shape legend: N candidates, K heads, W width, G groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import torch
@@ -16,10 +14,10 @@ from torch import Tensor
 
 from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch
 from tcl_core.config import CostModelConfig
-from tcl_core.cost_model.mamba import ResidualBlock
 from tcl_core.cost_model.mamba_model import MambaModel
-from tcl_core.cost_model.ranker import Ranker, RankerInput, TokenRanker
-from tcl_core.cost_model.training import SCALE_LIMIT, RankedGroup, group_scores, rank_group, scale_of, some_rows
+from tcl_core.cost_model.ranker import Ranker, RankerInput
+from tcl_core.cost_model.side_by_side import side_by_side
+from tcl_core.cost_model.training import SCALE_LIMIT, RankedGroup, rank_group, scale_of, some_rows
 from tcl_core.cost_model.untrained_embedding import untrained_embeddings
 
 Column = Callable[[RankerInput], tuple[Tensor, Tensor]]
@@ -35,11 +33,6 @@ def make_ranker(config: CostModelConfig, layout: FeatureLayout, seed: int) -> Ra
         UserError: a device or scan this machine does not have.
     """
     return MambaModel(replace(config, name=MambaModel.name), layout, seed).ranker
-
-
-def threads(ranker: Ranker) -> AbstractContextManager[None]:
-    """Open while rankers of this kind work, see `scans.SequenceOps`."""
-    return cast(ResidualBlock, ranker.blocks[0]).mixer.ops.threads()
 
 
 def ranked_groups(groups: Sequence[TaskGroup], ranker: Ranker, seed: int) -> list[RankedGroup]:
@@ -69,18 +62,12 @@ def under_platform(given: RankerInput, token_C: Tensor) -> RankerInput:
     return replace(given, platform_C=token_C)
 
 
-def scores_together(column: Column, groups: Sequence[RankedGroup]) -> list[Tensor]:
-    """What the column gives first, for each group, from one forward pass over all of them."""
-    # `group_scores` calls what it is given and no more; a column is all it needs.
-    return group_scores(cast(TokenRanker, column), groups)
-
-
 @torch.no_grad()
 def score_group(column: Column, group: RankedGroup) -> Tensor:
     """Raw scores [N, K] of a whole group, in parts."""
     rows_N = torch.arange(len(group.labels_N), device=group.labels_N.device)
-    parts = (rows_N[low : low + _MICRO_BATCH] for low in range(0, len(rows_N), _MICRO_BATCH))
-    return torch.cat([column(group.pick(rows).given)[0] for rows in parts])
+    read = torch.no_grad()(lambda rows: column(group.pick(rows).given)[0])
+    return torch.cat(side_by_side(read, torch.split(rows_N, _MICRO_BATCH), rows_N.device))
 
 
 def scale_over(column: Column, groups: Sequence[RankedGroup]) -> Tensor:
@@ -113,8 +100,8 @@ def predict(column: Column, scale_K: Tensor, batch: TokenBatch) -> Prediction:
         task_C=tensor(batch.task),
         platform_C=tensor(batch.platform),
     )
-    parts = (whole.fields_NTF[low : low + _MICRO_BATCH] for low in range(0, max(len(batch), 1), _MICRO_BATCH))
-    answers = [column(replace(whole, fields_NTF=part)) for part in parts]
+    read = torch.inference_mode()(lambda part: column(replace(whole, fields_NTF=part)))
+    answers = side_by_side(read, torch.split(whole.fields_NTF, _MICRO_BATCH), scale_K.device)
     scores_NK = torch.cat([scores for scores, _ in answers]) / scale_K
     return Prediction(
         scores=scores_NK.mean(dim=1).cpu().numpy(),

@@ -17,9 +17,9 @@ from torch import Tensor
 from tcl_core.config import LearnerConfig
 from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.ranker import Ranker
-from tcl_core.cost_model.training import RankedGroup, some_rows
+from tcl_core.cost_model.training import RankedGroup, group_scores, some_rows
 from tcl_core.learning.active_column import ActiveColumn
-from tcl_core.learning.column import score_group, scores_together, under_platform
+from tcl_core.learning.column import score_group, under_platform
 from tcl_core.learning.distillation import listwise_distillation
 from tcl_core.learning.ewc import OnlineEwc, estimate_fisher
 
@@ -105,7 +105,7 @@ class Compress(Course[Lesson]):
         token_C = None if turn is None else self._tokens[turn]
         groups = [lesson.ranked if token_C is None else _moved(lesson.ranked, token_C) for lesson in lessons]
         distances = []
-        for raw_NK, lesson in zip(scores_together(self.network, groups), lessons, strict=True):
+        for raw_NK, lesson in zip(group_scores(self.network, groups), lessons, strict=True):
             scores_NK = self.network.standardise(raw_NK)
             wanted_NK = lesson.teacher_NK if turn is None else lesson.before[turn]
             distance = listwise_distillation(scores_NK, wanted_NK, self._config.temperature)
@@ -119,8 +119,8 @@ def platform_fisher(
     """Fisher information of the knowledge base on the platform it has just taken in, see `ewc.estimate_fisher`."""
 
     def scorer(group: RankedGroup) -> Callable[[], Tensor]:
-        given = group.pick(some_rows(group, config.compress.group_limit)).given
-        return lambda: ranker.standardise(ranker(given)[0])
+        some = group.pick(some_rows(group, config.compress.group_limit))
+        return lambda: ranker.standardise(group_scores(ranker, [some])[0])
 
     ranker.eval()
     return estimate_fisher(ranker, map(scorer, groups), temperature=config.temperature, probes=config.probes, seed=seed)

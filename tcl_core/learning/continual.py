@@ -30,7 +30,6 @@ from tcl_core.learning.column import (
     numbers_bytes,
     predict,
     ranked_groups,
-    threads,
     unlabelled_groups,
 )
 from tcl_core.learning.compress import Compress, Teachers, platform_fisher
@@ -101,7 +100,7 @@ class ContinualLearner(PlatformLearner):
         require_pairs(data.groups)
         watched = Watched(watch=watch, cancel=cancel, total=self.config.progress.epochs + self.config.compress.epochs)
         before = self._knowledge
-        with torch.random.fork_rng(devices=[]), threads(before.ranker):
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed + len(before.platforms))
             groups = ranked_groups(data.groups, before.ranker, self.seed)
             column = self._new_column()
@@ -218,8 +217,7 @@ def _answer(column: Ranker | ActiveColumn, batch: FeatureBatch) -> Prediction:
     tokens = require_tokens(batch, "the learner")
     column.eval()
     ranker = column.ranker if isinstance(column, ActiveColumn) else column
-    with threads(ranker):
-        return predict(column, ranker.heads.scale, tokens)
+    return predict(column, ranker.heads.scale, tokens)
 
 
 def _top1(column: Ranker | ActiveColumn, validation: Sequence[TaskGroup]) -> float | None:

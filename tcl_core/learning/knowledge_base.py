@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
-from tcl_core.cost_model.ranker import Ranker, RankerInput
+from tcl_core.cost_model.ranker import Ranker
 from tcl_core.learning.column import numbers_bytes
 from tcl_core.learning.ewc import OnlineEwc
 from tcl_core.learning.lineage import LearnedPlatform
@@ -32,18 +30,3 @@ class KnowledgeBase:
     def size_bytes(self) -> int:
         """Of weights and Fisher information. The anchor is where the weights stand: no numbers of its own."""
         return numbers_bytes([*self.ranker.state_dict().values(), *self.ewc.fisher.values()])
-
-
-def read_blocks(ranker: Ranker, given: RankerInput) -> tuple[Tensor, list[Tensor]]:
-    """Raw scores [N, K], and each block's output [N, T, W] on the way there.
-
-    Forward hooks, so that a ranker's way through its blocks is written once, in `Ranker.forward`.
-    """
-    outputs: list[Tensor] = []
-    hooks = [block.register_forward_hook(lambda _block, _given, out: outputs.append(out)) for block in ranker.blocks]
-    try:
-        scores_NK, _ = ranker(given)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return scores_NK, outputs

@@ -20,7 +20,7 @@ from tcl_core.cost_model.base import EpochWatch
 from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.offline import require_pairs, top1
 from tcl_core.cost_model.ranker import Heads, Ranker, RankerInput
-from tcl_core.cost_model.training import RankedGroup, ranking_objective
+from tcl_core.cost_model.training import RankedGroup, group_scores, ranking_objective
 from tcl_core.events import CancelToken
 from tcl_core.learning.base import LearnReport, PlatformData, PlatformLearner
 from tcl_core.learning.column import (
@@ -31,8 +31,6 @@ from tcl_core.learning.column import (
     predict,
     ranked_groups,
     scale_over,
-    scores_together,
-    threads,
 )
 from tcl_core.learning.phase import Appraisal, Watched, run_phase
 
@@ -73,8 +71,7 @@ class Trunk(nn.Module):
     def predict(self, platform: str, batch: TokenBatch) -> Prediction:
         """Under the platform's heads."""
         self.eval()
-        with threads(self.ranker):
-            return predict(self.column(platform), self.heads_of(platform).scale, batch)
+        return predict(self.column(platform), self.heads_of(platform).scale, batch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +97,10 @@ class Joint(Course[PlatformGroup]):
 
     def objective(self, parts: Sequence[Part[PlatformGroup]]) -> tuple[Tensor, Tensor]:
         groups = [part.group.ranked.pick(part.rows.to(part.group.ranked.labels_N.device)) for part in parts]
+        pooled = group_scores(self.network, groups, self.network.pool)
         judged = [
             ranking_objective(self.network.heads_of(part.group.platform)(pooled_NW), group)
-            for pooled_NW, part, group in zip(scores_together(self.network.pool, groups), parts, groups, strict=True)
+            for pooled_NW, part, group in zip(pooled, parts, groups, strict=True)
         ]
         totals, rankings = zip(*judged, strict=True)
         return torch.stack(totals).mean(), torch.stack(rankings).mean()
@@ -149,15 +147,14 @@ class MultiTask(PlatformLearner):
                 for each in every
                 for ranked in ranked_groups(each.groups, ranker, self._seed)
             ]
-            with threads(ranker):
-                phase = run_phase(
-                    "train",
-                    Joint(trunk, groups),
-                    self._offline,
-                    appraise=lambda: _appraise(trunk, every),
-                    rng=np.random.default_rng([self._seed, len(every)]),
-                    watched=Watched(watch=watch, cancel=cancel),
-                )
+            phase = run_phase(
+                "train",
+                Joint(trunk, groups),
+                self._offline,
+                appraise=lambda: _appraise(trunk, every),
+                rng=np.random.default_rng([self._seed, len(every)]),
+                watched=Watched(watch=watch, cancel=cancel),
+            )
         self._trunk, self._learned = trunk, tuple(each.platform for each in every)
         return LearnReport(
             platform=data.platform,

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.ranker import Ranker
-from tcl_core.cost_model.training import RankedGroup, ranking_objective
+from tcl_core.cost_model.training import RankedGroup, group_scores, ranking_objective
 from tcl_core.learning.active_column import ActiveColumn
-from tcl_core.learning.column import scale_over, score_group, scores_together
+from tcl_core.learning.column import scale_over, score_group
 from tcl_core.learning.distillation import gated_pair_distillation
 
 
@@ -48,7 +48,7 @@ class Progress(Course[TaughtGroup]):
 
     def objective(self, parts: Sequence[Part[TaughtGroup]]) -> tuple[Tensor, Tensor]:
         picked = [_pick(part) for part in parts]
-        scores_GNK = scores_together(self.network, [group.ranked for group in picked])
+        scores_GNK = group_scores(self.network, [group.ranked for group in picked])
         totals, rankings = zip(*map(self._judge, scores_GNK, picked), strict=True)
         return torch.stack(totals).mean(), torch.stack(rankings).mean()
 

@@ -142,40 +142,6 @@ def test_empty_batches(kernels: FusedKernels, batch: int, tokens: int) -> None:
     assert not torch.autograd.grad(y.sum(), inputs)[2].any()
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_do_not_change_the_results(kernels: FusedKernels, threads: int) -> None:
-    """Nothing but the order of the sums over the batch; and the threads end with the block."""
-    before = torch.get_num_threads()
-    alone = float32_views(scan_inputs(7, 5, 8))
-    expected = kernels.scan(*alone)
-    gradients = torch.autograd.grad(expected.sum(), alone)
-    torch.set_num_threads(threads)
-    try:
-        with kernels.threads(), kernels.threads():
-            assert len(kernels.split(5)) == threads
-            together = float32_views(scan_inputs(7, 5, 8))
-            found = kernels.scan(*together)
-            assert torch.equal(found, expected)
-            for one, other in zip(torch.autograd.grad(found.sum(), together), gradients, strict=True):
-                torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-4)
-    finally:
-        torch.set_num_threads(before)
-    assert len(kernels.split(5)) == 1
-
-
-def test_an_error_inside_leaves_no_threads_open(kernels: FusedKernels) -> None:
-    with pytest.raises(ZeroDivisionError), kernels.threads():
-        kernels.run(lambda part: 1 // part.start, [slice(1, 2), slice(0, 1)])
-    assert len(kernels.split(5)) == 1
-
-
-def test_split_covers_the_batch_once(kernels: FusedKernels) -> None:
-    with kernels.threads():
-        for batch in range(6):
-            rows = [row for part in kernels.split(batch) for row in range(batch)[part]]
-            assert rows == list(range(batch))
-
-
 def test_reference_gradients_are_right() -> None:
     inputs = [each.clone().requires_grad_() for each in scan_inputs(2, 2, 4, channels=4, states=2)]
     assert torch.autograd.gradcheck(selective_scan_reference, inputs)
