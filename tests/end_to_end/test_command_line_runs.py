@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
 import psutil
 import pytest
 
@@ -24,8 +28,22 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
 
-def tune(workspace: Path, *arguments: str) -> subprocess.Popen[str]:
-    return start("tune", "--workspace", str(workspace), "--cost-model", "random", *arguments)
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of one task, for what does not depend on the network."""
+    helper = onnx.helper
+    weight = onnx.numpy_helper.from_array(np.random.default_rng(0).standard_normal((64, 96), np.float32), "weight")
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [128, 64])
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [128, 96])
+    nodes = [helper.make_node("MatMul", ["x", "weight"], ["product"]), helper.make_node("Relu", ["product"], ["y"])]
+    graph = helper.make_graph(nodes, "small", [x], [y], [weight])
+    path = tmp_path_factory.mktemp("network") / "small.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), str(path))
+    return path
+
+
+def tune(network: Path, workspace: Path, *arguments: str) -> subprocess.Popen[str]:
+    return start("tune", str(network), "--workspace", str(workspace), "--cost-model", "random", *arguments)
 
 
 def candidates_until(process: subprocess.Popen[str], count: int) -> int:
@@ -99,12 +117,12 @@ def test_an_export_runs(tuned: tuple[Path, dict[str, Any]], tmp_path: Path) -> N
     assert "latency" in done.stdout
 
 
-def test_killed_at_random_points_nothing_committed_is_lost(tmp_path: Path) -> None:
+def test_killed_at_random_points_nothing_committed_is_lost(small: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "w"
     generator = random.Random(5)
     known = 0
     for _ in range(3):
-        process = tune(workspace, "--trials", "5000")
+        process = tune(small, workspace, "--trials", "5000")
         seen = candidates_until(process, generator.randint(1, 12))
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGKILL)
@@ -114,14 +132,14 @@ def test_killed_at_random_points_nothing_committed_is_lost(tmp_path: Path) -> No
         found = len(records(workspace))
         assert found >= known + seen
         known = found
-    status, out, err = finish(tune(workspace, "--trials", "2", "--json"))
+    status, out, err = finish(tune(small, workspace, "--trials", "2", "--json"))
     assert status == 0, err
     assert json.loads(out)["resumed_records"] == known
 
 
-def test_a_killed_worker_costs_at_most_its_candidate(tmp_path: Path) -> None:
+def test_a_killed_worker_costs_at_most_its_candidate(small: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "w"
-    process = tune(workspace, "--trials", "24", "--json")
+    process = tune(small, workspace, "--trials", "24", "--json")
     candidates_until(process, 2)
     forked = [child for child in psutil.Process(process.pid).children(recursive=True) if not child.children()]
     victims = [child for child in forked if "resource_tracker" not in " ".join(child.cmdline())]
@@ -134,8 +152,8 @@ def test_a_killed_worker_costs_at_most_its_candidate(tmp_path: Path) -> None:
     assert result["failed"] <= 2
 
 
-def test_ctrl_c_saves_and_a_second_one_ends_at_once(tmp_path: Path) -> None:
-    process = tune(tmp_path / "once", "--trials", "5000")
+def test_ctrl_c_saves_and_a_second_one_ends_at_once(small: Path, tmp_path: Path) -> None:
+    process = tune(small, tmp_path / "once", "--trials", "5000")
     seen = candidates_until(process, 2)
     process.send_signal(signal.SIGINT)
     status, _, err = finish(process)
@@ -143,7 +161,7 @@ def test_ctrl_c_saves_and_a_second_one_ends_at_once(tmp_path: Path) -> None:
     assert "saved" in err
     assert len(records(tmp_path / "once")) >= seen
 
-    process = tune(tmp_path / "twice", "--trials", "5000")
+    process = tune(small, tmp_path / "twice", "--trials", "5000")
     seen = candidates_until(process, 2)
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
@@ -155,11 +173,11 @@ def test_ctrl_c_saves_and_a_second_one_ends_at_once(tmp_path: Path) -> None:
     assert len(records(tmp_path / "twice")) >= seen
 
 
-def test_a_workspace_in_use_is_refused(tmp_path: Path) -> None:
+def test_a_workspace_in_use_is_refused(small: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "w"
-    process = tune(workspace, "--trials", "5000")
+    process = tune(small, workspace, "--trials", "5000")
     candidates_until(process, 1)
-    status, out, err = finish(tune(workspace, "--trials", "2"))
+    status, out, err = finish(tune(small, workspace, "--trials", "2"))
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert (status, out) == (2, "")
