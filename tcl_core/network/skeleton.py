@@ -6,13 +6,14 @@ vgg19 inside that is four copies each.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onnx
 import onnx.helper
 
-_WEIGHT_BYTES = 1 << 16
-"""From this size on an initializer is a weight; what shape arithmetic reads is far smaller."""
+_WEIGHT_SIZE = 1 << 14
+"""From so many numbers on an initializer is a weight; what shape arithmetic reads is far smaller."""
 
 
 def without_weights(model: Any) -> Any:
@@ -25,7 +26,7 @@ def without_weights(model: Any) -> Any:
         if field.name != "initializer":
             _copy(field.name, value, light.graph)
     for tensor in model.graph.initializer:
-        if tensor.ByteSize() < _WEIGHT_BYTES:
+        if math.prod(tensor.dims) < _WEIGHT_SIZE:
             light.graph.initializer.append(tensor)
         else:
             light.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
