@@ -104,7 +104,7 @@ class Controller(QObject):
         workspace = request.workspace or str(self._settings.default_workspace(run.opened.network.name))
         self._settings.request = request
         self.workspace_chosen.emit(workspace)
-        self._begin(request.config(self._path, workspace))
+        self._begin(replace(request.config(self._path, workspace), include=self._models.tasks.include))
 
     def repeat_run(self, config: RunConfig) -> None:
         """Start a run of the network on screen as an earlier one was configured."""
@@ -218,8 +218,8 @@ class Controller(QObject):
         models.run.progress = None
         models.tasks.set_tasks(event.tasks)
         models.graph.set_graph(event.graph)
-        models.operators.set_report(event.report)
-        models.import_issues.set_report(event.report)
+        models.operators.set_rows(event.report.operators)
+        models.import_issues.set_rows(event.report.issues)
         self._forget_results()
         self._path, self._config = self._opening, None
         if self._path is not None:
@@ -268,9 +268,9 @@ class Controller(QObject):
     def _record_measured(self, event: events.RecordMeasured) -> None:
         record = event.record
         self._models.tasks.add_record(record)
-        self._models.scores.add(record)
+        serial = self._models.scores.add(record)
         if record.failure is not None:
-            self._models.failures.add(record.failure, self._models.tasks.name_of(record.candidate.task_key))
+            self._models.failures.add(record.failure, self._models.tasks.name_of(record.candidate.task_key), serial)
 
     def _round_finished(self, event: events.RoundFinished) -> None:
         self._models.tasks.update_state(event.state)

@@ -175,6 +175,7 @@ class MainWindow(QMainWindow):
         self.task_panel.task_selected.connect(self.plots_panel.select_task)
         self.plots_panel.task_selected.connect(self.task_panel.select_task)
         self.plots_panel.record_selected.connect(self.record_selected)
+        self.failures_panel.record_opened.connect(self._open_failure)
         self.plots_panel.saving_ended.connect(self.banner.announce)
         self.task_panel.task_selected.connect(self.network_panel.select_task)
         self.network_panel.task_selected.connect(self.task_panel.select_task)
@@ -273,6 +274,9 @@ class MainWindow(QMainWindow):
         self.start_page.show_status(wording.phase(run))
         self.statusBar().showMessage(wording.phase(run))
         self.setWindowTitle(f"{run.opened.network.name} – TCL Studio" if run.opened else "TCL Studio")
+
+    def _open_failure(self, serial: int) -> None:
+        self.record_selected.emit(self._models.scores.records.summary(serial))
 
     def _count_failures(self) -> None:
         total = self._models.failures.total

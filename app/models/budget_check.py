@@ -41,11 +41,12 @@ class BudgetCheck(QObject):
         super().__init__(parent)
         self._run, self._tasks, self._checkpoints = run, tasks, checkpoints
         tasks.modelReset.connect(self.changed)
+        tasks.choice_changed.connect(self.changed)
         checkpoints.modelReset.connect(self.changed)
 
     def judge(self, request: RunRequest) -> Verdict:
         """The sentence for a request; empty while no network is open."""
-        states = self._tasks.states
+        states = self._tasks.chosen
         if self._run.opened is None or not states:
             return Verdict(sentence="")
         untried = sum(not state.trials for state in states)

@@ -10,6 +10,9 @@ from tcl_core.domain import Failure
 MESSAGE_ROLE = int(Qt.ItemDataRole.UserRole) + 1
 """The whole message of a failure; of a group, that of its newest failure."""
 
+SERIAL_ROLE = int(Qt.ItemDataRole.UserRole) + 2
+"""Serial number of the failed record among `MeasuredRecords`; a group has none."""
+
 KEPT = 200
 """Failures listed one by one in each group; all are counted."""
 
@@ -38,8 +41,8 @@ class FailureTreeModel(QStandardItemModel):
         self._groups.clear()
         self._counts.clear()
 
-    def add(self, failure: Failure, task_name: str) -> None:
-        """Add one failure to its group."""
+    def add(self, failure: Failure, task_name: str, serial: int) -> None:
+        """Add one failure to its group; `serial` numbers its record."""
         key = (failure.stage.value, failure.cause)
         row = self._groups.get(key)
         if row is None:
@@ -52,6 +55,7 @@ class FailureTreeModel(QStandardItemModel):
         first_line = failure.message.strip().splitlines()[0] if failure.message.strip() else failure.cause
         child = _cell(task_name)
         child.setData(failure.message or failure.cause, MESSAGE_ROLE)
+        child.setData(serial, SERIAL_ROLE)
         child.setToolTip(first_line)
         group.insertRow(0, [child, _cell(failure.stage.value), _cell("")])
         if group.rowCount() > KEPT:
@@ -60,6 +64,11 @@ class FailureTreeModel(QStandardItemModel):
     def message(self, index: QModelIndex) -> str:
         """The whole message behind a row."""
         return str(index.siblingAtColumn(0).data(MESSAGE_ROLE) or "")
+
+    def serial(self, index: QModelIndex) -> int | None:
+        """Number of the record behind a row; None for a group."""
+        found = index.siblingAtColumn(0).data(SERIAL_ROLE)
+        return None if found is None else int(found)
 
     def _add_group(self, failure: Failure) -> int:
         count = _cell("0")

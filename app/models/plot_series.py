@@ -90,19 +90,20 @@ class ScoreSeries(QObject):
         self._forget()
         self.changed.emit()
 
-    def add(self, record: Record) -> None:
-        """Append a record; `flush` announces it."""
+    def add(self, record: Record) -> int:
+        """Append a record; `flush` announces it. Returns its serial number among `records`."""
         serial = self.records.append(record)
         key = record.candidate.task_key
         scores = self._tasks.setdefault(key, _TaskScores())
         self._dirty = True
         if record.rationale.score is None:
             scores.unscored += 1
-            return
+            return serial
         latency_s = record.latency_s
         scores.rows.append(len(self._placed), record.rationale.score, np.inf if latency_s is None else latency_s)
         self._placed.append(0.0, 0.0, record.cut_off, serial)
         self._stale.add(key)
+        return serial
 
     def flush(self) -> None:
         """Announce what was added since the last call."""

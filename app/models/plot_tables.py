@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from app.models import plot_wording
 from app.models.best_line import BestLine
 from app.models.measured_records import MeasuredRecords, RecordSummary
+from app.models.roofline import Roofline
 from app.models.round_series import RoundSeries
 from app.models.stage_times import StageTimes
 
@@ -101,6 +104,19 @@ def of_stages(times: StageTimes) -> PlotTable:
         name="time-by-stage",
         header=("stage", "seconds", "share"),
         rows=tuple((stage.value, seconds, seconds / total_s) for stage, seconds in times.seconds),
+    )
+
+
+def of_roofline(shown: Roofline, name_of: NameOf) -> PlotTable:
+    """Every task that computes and has a record."""
+    columns = (shown.intensity, shown.first, shown.best, shown.share)
+    return PlotTable(
+        name="roofline",
+        header=("task", "task_key", "flop_per_byte", "first_round_gflop_s", "best_gflop_s", "share_of_roof"),
+        rows=tuple(
+            (name_of(key), key, *map(_known, values))
+            for key, values in zip(shown.keys, np.column_stack(columns).tolist(), strict=True)
+        ),
     )
 
 

@@ -45,6 +45,23 @@ def round_card(point: RoundPoint, task_name: str) -> str:
     return f"round {point.number}: {task_name}\n{figures}\n{last}"
 
 
+def roof_card(name: str, intensity: float, first: float, best: float, share: float) -> str:
+    """A task under the roof: speeds in GFLOP/s, `share` of what the roof allows."""
+    lines = [name, f"{quantities.digits(best)} GFLOP/s at {quantities.digits(intensity)} FLOP per byte"]
+    if not math.isnan(share):
+        lines.append(f"{share:.0%} of the roof")
+    if not math.isnan(first):
+        lines.append(f"after its first round {quantities.digits(first)} GFLOP/s")
+    return "\n".join(lines)
+
+
+def roof_note(left_out: int) -> str:
+    """What is not shown under the roof."""
+    if not left_out:
+        return ""
+    return "1 task only moves data" if left_out == 1 else f"{left_out:,} tasks only move data"
+
+
 def best_card(trials: float, elapsed_s: float, latency_s: float) -> str:
     """A point of the line of the best latency so far."""
     return f"{quantities.latency(latency_s)}\nafter {trials:,.0f} trials, {quantities.clock(elapsed_s)}"

@@ -37,12 +37,18 @@ class Column(Generic[Row]):
 
 
 class RowTableModel(QAbstractTableModel, Generic[Row]):
-    """A table over a list of rows; subclasses fill `_rows` and answer further roles."""
+    """A table over a list of rows; subclasses answer further roles."""
 
     def __init__(self, columns: Sequence[Column[Row]], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._columns = tuple(columns)
         self._rows: list[Row] = []
+
+    def set_rows(self, rows: Sequence[Row]) -> None:
+        """Show other rows."""
+        self.beginResetModel()
+        self._rows = list(rows)
+        self.endResetModel()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008, N802  Qt's signature
         return 0 if parent.isValid() else len(self._rows)

@@ -7,12 +7,13 @@ from PySide6.QtCore import QObject
 from app.models.budget_check import BudgetCheck
 from app.models.checkpoint_table import CheckpointTableModel
 from app.models.failure_tree import FailureTreeModel
-from app.models.import_report import ImportIssueTable, OperatorTable
+from app.models.import_report import ISSUE_COLUMNS, OPERATOR_COLUMNS
 from app.models.library_table import LibraryTableModel
 from app.models.log_table import LogTableModel
 from app.models.network_graph import NetworkGraphModel
 from app.models.plot_series import EstimateSeries, ScoreSeries
 from app.models.round_series import RoundSeries
+from app.models.row_table import RowTableModel
 from app.models.run_state import RunState
 from app.models.stage_times import StageTimes
 from app.models.task_table import TaskTableModel
@@ -27,8 +28,8 @@ class StudioModels(QObject):
         self.run = RunState(self)
         self.tasks = TaskTableModel(self)
         self.graph = NetworkGraphModel(self.tasks, self)
-        self.operators = OperatorTable(self)
-        self.import_issues = ImportIssueTable(self)
+        self.operators = RowTableModel(OPERATOR_COLUMNS, self)
+        self.import_issues = RowTableModel(ISSUE_COLUMNS, self)
         self.failures = FailureTreeModel(self)
         self.scores = ScoreSeries(self)
         self.estimates = EstimateSeries(self)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QFont
 
 from app.models import quantities
-from app.models.row_table import Column, RowTableModel
+from app.models.row_table import Column, Index, RowTableModel
 from tcl_core.domain import Record, Task, TaskState
 
 KEY_ROLE = int(Qt.ItemDataRole.UserRole) + 2
@@ -26,11 +26,12 @@ class TaskColumn(IntEnum):
     TASK = 0
     WEIGHT = 1
     FLOPS = 2
-    SHARE = 3
-    BEST = 4
-    RATE = 5
-    TRIALS = 6
-    FAILED = 7
+    INTENSITY = 3
+    SHARE = 4
+    BEST = 5
+    RATE = 6
+    TRIALS = 7
+    FAILED = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,13 @@ _COLUMNS: tuple[Column[TaskRow], ...] = (
         numeric=True,
     ),
     Column(
+        "FLOP/byte",
+        "Arithmetic intensity: operations for each byte of the arguments, each moved once",
+        lambda row: quantities.digits(row.state.task.intensity),
+        lambda row: row.state.task.intensity,
+        numeric=True,
+    ),
+    Column(
         "Share of time",
         "Weight x best latency, as a share of the sum over all tasks",
         lambda row: "–" if row.share is None else f"{row.share:.1%}",
@@ -108,27 +116,46 @@ _COLUMNS: tuple[Column[TaskRow], ...] = (
 
 
 class TaskTableModel(RowTableModel[TaskRow]):
-    """Rows are tasks, in the network's order. Changes are announced by `flush`, once a batch."""
+    """Rows are tasks, in the network's order. What a run changes is announced by `flush`, once a batch.
+
+    A task whose box is not ticked is left out of the next run; one stays in at least.
+
+    Signals:
+        choice_changed: other tasks are ticked.
+    """
+
+    choice_changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(_COLUMNS, parent)
         self._row_of: dict[str, int] = {}
         self._active = ""
-        self._dirty: set[int] = set()
+        self._left_out: frozenset[str] = frozenset()
+        self._stale = False
         self._bold = QFont()
         self._bold.setBold(True)
 
     def set_tasks(self, tasks: Sequence[Task]) -> None:
-        """Show the tasks of a network, none of them measured."""
-        self.set_states([TaskState(task=task) for task in tasks])
+        """Show the tasks of a network, none of them measured, all of them ticked."""
+        self._left_out = frozenset()
+        self._show([TaskState(task=task) for task in tasks])
 
     def set_states(self, states: Sequence[TaskState]) -> None:
-        """Show tasks as a run sees them."""
+        """Show tasks as a run sees them; tasks on screen that it leaves out stay as they are, without a tick."""
+        given = {state.task.key: state for state in states}
+        if given.keys() <= self._row_of.keys():
+            self._left_out = frozenset(self._row_of.keys() - given.keys())
+            self._show([given.get(state.task.key, state) for state in self.states])
+        else:
+            self._left_out = frozenset()
+            self._show(states)
+
+    def _show(self, states: Sequence[TaskState]) -> None:
         self.beginResetModel()
         self._rows = [TaskRow(state=state) for state in states]
         self._row_of = {state.task.key: row for row, state in enumerate(states)}
         self._active = ""
-        self._dirty.clear()
+        self._stale = False
         self._share_out()
         self.endResetModel()
 
@@ -137,7 +164,7 @@ class TaskTableModel(RowTableModel[TaskRow]):
         row = self._row_of.get(state.task.key)
         if row is not None:
             self._rows[row] = replace(self._rows[row], state=state)
-            self._dirty.add(row)
+            self._stale = True
 
     def add_record(self, record: Record) -> None:
         """Count a record and keep the better latency; the round's end brings the exact state."""
@@ -153,23 +180,54 @@ class TaskTableModel(RowTableModel[TaskRow]):
     def set_active(self, task_key: str) -> None:
         """Mark the task the run is busy with; "" for none."""
         if task_key != self._active:
-            self._dirty |= {self._row_of[key] for key in (self._active, task_key) if key in self._row_of}
-            self._active = task_key
+            self._active, self._stale = task_key, True
 
     def flush(self) -> None:
-        """Announce what changed since the last call."""
-        if not self._dirty:
-            return
-        low, high = min(self._dirty), max(self._dirty)
-        self._dirty.clear()
-        self._share_out()
-        self.dataChanged.emit(self.index(low, 0), self.index(high, len(TaskColumn) - 1))
-        self.dataChanged.emit(self.index(0, TaskColumn.SHARE), self.index(len(self._rows) - 1, TaskColumn.SHARE))
+        """Announce what changed since the last call: the shares of all rows, whichever has changed."""
+        if self._stale and self._rows:
+            self._stale = False
+            self._share_out()
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(TaskColumn) - 1))
 
     @property
     def states(self) -> tuple[TaskState, ...]:
         """All rows."""
         return tuple(row.state for row in self._rows)
+
+    @property
+    def chosen(self) -> tuple[TaskState, ...]:
+        """The rows that are ticked."""
+        return tuple(row.state for row in self._rows if row.state.task.key not in self._left_out)
+
+    @property
+    def include(self) -> tuple[str, ...]:
+        """`RunConfig.include`: keys of the ticked tasks, empty where all are."""
+        return tuple(state.task.key for state in self.chosen) if self._left_out else ()
+
+    def choose(self, task_keys: Collection[str]) -> bool:
+        """Tick these and no others; says whether one was left to tick."""
+        left_out = frozenset(self._row_of.keys() - set(task_keys))
+        if left_out == self._row_of.keys():
+            return False
+        self._left_out = left_out
+        self.dataChanged.emit(self.index(0, TaskColumn.TASK), self.index(len(self._rows) - 1, TaskColumn.TASK))
+        self.choice_changed.emit()
+        return True
+
+    def choose_all(self) -> None:
+        """Tick all."""
+        self.choose(self._row_of.keys())
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        return flags | Qt.ItemFlag.ItemIsUserCheckable if index.column() == TaskColumn.TASK else flags
+
+    def setData(self, index: Index, value: Any, role: int = 0) -> bool:  # noqa: N802  Qt's name
+        if role != Qt.ItemDataRole.CheckStateRole or index.column() != TaskColumn.TASK:
+            return False
+        key = self._rows[index.row()].state.task.key
+        ticked = {state.task.key for state in self.chosen}
+        return self.choose(ticked | {key} if Qt.CheckState(value) is Qt.CheckState.Checked else ticked - {key})
 
     @property
     def active(self) -> str:
@@ -193,6 +251,8 @@ class TaskTableModel(RowTableModel[TaskRow]):
             return row.state.task.key
         if role == FRACTION_ROLE and column == TaskColumn.SHARE:
             return row.share
+        if role == Qt.ItemDataRole.CheckStateRole and column == TaskColumn.TASK:
+            return Qt.CheckState.Unchecked if row.state.task.key in self._left_out else Qt.CheckState.Checked
         if role == Qt.ItemDataRole.FontRole and row.state.task.key == self._active:
             return self._bold
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -208,6 +268,8 @@ class TaskTableModel(RowTableModel[TaskRow]):
             f"{quantities.flop(task.flops)}, {task.intensity:.1f} FLOP per byte",
             f"best {quantities.latency(state.best_s)} after {state.trials} trials",
         ]
+        if task.key in self._left_out:
+            lines.append("The next run leaves it out: its box is not ticked.")
         if task.key == self._active:
             lines.append("The run is busy with this task.")
         if state.exhausted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWidget, QTreeView, QVBoxLayout, QWidget
 
@@ -12,7 +12,13 @@ from app.widgets.parts import EmptyState
 
 
 class FailuresPanel(QWidget):
-    """A tree of causes; the selected row's message can be read and copied."""
+    """A tree of causes; the selected row's message can be read and copied.
+
+    Signals:
+        record_opened: serial number of a failure's record, by double-click or Enter.
+    """
+
+    record_opened = Signal(int)
 
     def __init__(self, failures: FailureTreeModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -28,7 +34,9 @@ class FailuresPanel(QWidget):
         self.message = QPlainTextEdit()
         self.message.setReadOnly(True)
         self.message.setAccessibleName("Message of the selected failure")
-        self.message.setPlaceholderText("Select a cause or a failure to read its whole message.")
+        self.message.setPlaceholderText(
+            "Select a row to read its whole message; a double-click on a failure opens its candidate."
+        )
         self.message.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.message.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -46,6 +54,7 @@ class FailuresPanel(QWidget):
         layout.setContentsMargins(8, 6, 8, 8)
         layout.addWidget(self._stack)
         self.tree.selectionModel().currentChanged.connect(self._show_message)
+        self.tree.activated.connect(self._open)
         failures.rowsInserted.connect(self._refresh)
         failures.modelReset.connect(self._refresh)
         self._refresh()
@@ -64,6 +73,11 @@ class FailuresPanel(QWidget):
             header.resizeSection(2, 80)
         if not self._failures.rowCount():
             self.message.clear()
+
+    def _open(self, index: QModelIndex) -> None:
+        serial = self._failures.serial(self.proxy.mapToSource(index))
+        if serial is not None:
+            self.record_opened.emit(serial)
 
     def _show_message(self, current: QModelIndex, _previous: QModelIndex) -> None:
         self.message.setPlainText(self._failures.message(self.proxy.mapToSource(current)))

@@ -5,16 +5,21 @@ from __future__ import annotations
 from PySide6.QtCore import QSortFilterProxyModel, Qt
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QStackedWidget, QWidget
 
-from app.models.import_report import ImportIssueTable, OperatorTable
-from app.models.row_table import SORT_ROLE
+from app.models.row_table import SORT_ROLE, RowTableModel
 from app.widgets.copy_table import CopyTable
 from app.widgets.parts import label
+from tcl_core.domain import ImportIssue
 
 
 class ImportReportView(QWidget):
     """Two tables side by side."""
 
-    def __init__(self, operators: OperatorTable, issues: ImportIssueTable, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        operators: RowTableModel[tuple[str, int]],
+        issues: RowTableModel[ImportIssue],
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._issues = issues
         self._sorted = QSortFilterProxyModel(self)

@@ -10,12 +10,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QLabel, QSplitter, QVBoxLayout, QWidget
 
 from app.models import best_line, plot_tables, plot_wording
+from app.models.roofline import roofline
 from app.models.studio import StudioModels
 from app.tokens import Tokens
 from app.views.plot_saving import PlotSaving
 from app.widgets.estimate_plot import EstimatePlot
 from app.widgets.parts import label
 from app.widgets.plot_card import PlotCard, Saving
+from app.widgets.roofline_plot import RooflinePlot
 from app.widgets.round_plot import RoundPlot
 from app.widgets.score_plot import ScorePlot
 from app.widgets.stage_plot import StagePlot
@@ -28,6 +30,10 @@ _HINT = (
 _ROUND_HINT = (
     "How well the scores ordered what a round then measured: Spearman's rank correlation of score and speed, and the "
     "share of pairs ordered rightly. Lines: mean of the last nine rounds. Dashed: what guessing gives."
+)
+_ROOF_HINT = (
+    "How fast each task runs, against what this platform's measured arithmetic peak and memory bandwidth allow. Bytes "
+    "are those of a task's arguments, each moved once; data that stays in a cache lifts a task above the slope."
 )
 
 
@@ -43,6 +49,7 @@ class Right(IntEnum):
 
     BEST = 0
     STAGES = 1
+    ROOFLINE = 2
 
 
 class PlotsPanel(QWidget):
@@ -60,12 +67,14 @@ class PlotsPanel(QWidget):
     def __init__(self, models: StudioModels, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._scores, self._estimates, self._tasks = models.scores, models.estimates, models.tasks
-        self._rounds, self._times = models.rounds, models.stage_times
+        self._rounds, self._times, self._run = models.rounds, models.stage_times, models.run
+        self._roofline = roofline([], None)
         self._serials = np.empty(0, dtype=np.intp)
         self._best = best_line.EMPTY
         self._selected = -1
         self.score_plot, self.estimate_plot = ScorePlot(self._describe_record), EstimatePlot(self._describe_best)
         self.round_plot, self.stage_plot = RoundPlot(self._describe_round), StagePlot()
+        self.roofline_plot = RooflinePlot(self._describe_roof)
         self._saving = PlotSaving(self)
         self._make_choices()
         self._make_cards()
@@ -80,6 +89,7 @@ class PlotsPanel(QWidget):
         self._connect()
         self._list_tasks()
         self.refresh_stages()
+        self.refresh_roofline()
 
     def _make_choices(self) -> None:
         self._choice = QComboBox()
@@ -92,7 +102,7 @@ class PlotsPanel(QWidget):
         self._horizontal.setAccessibleName("What the best latency is plotted over")
 
     def _make_cards(self) -> None:
-        self._shown, self._best_note, self._stage_note = (_note() for _ in range(3))
+        self._shown, self._best_note, self._stage_note, self._roof_note = (_note() for _ in range(4))
         legend, round_legend = label(_LEGEND, "muted"), label("● rank correlation   ■ pairwise accuracy", "muted")
         legend.setToolTip(_HINT)
         round_legend.setToolTip(_ROUND_HINT)
@@ -104,6 +114,8 @@ class PlotsPanel(QWidget):
             "Best so far", "The network's estimate, or the best of one task", self.estimate_plot, self._best_note
         )
         self.right.add_page("Time by stage", "Where the time of the run goes", self.stage_plot, self._stage_note)
+        roof_legend = label("○ after the first round   ● best", "muted")
+        self.right.add_page("Roofline", _ROOF_HINT, self.roofline_plot, roof_legend, self._roof_note)
 
     def _connect(self) -> None:
         self._choice.currentIndexChanged.connect(self._choose)
@@ -119,6 +131,9 @@ class PlotsPanel(QWidget):
         self._rounds.changed.connect(self.refresh_rounds)
         self._times.changed.connect(self.refresh_stages)
         self._tasks.modelReset.connect(self._list_tasks)
+        self._tasks.modelReset.connect(self.refresh_roofline)
+        self._tasks.dataChanged.connect(self.refresh_roofline)
+        self.roofline_plot.picker.picked.connect(lambda number: self.select_task(self._roofline.keys[number]))
 
     @property
     def chosen_task(self) -> str:
@@ -175,10 +190,19 @@ class PlotsPanel(QWidget):
         exact = "as the run measured it" if self._times.exact else "so far, by what the run was doing"
         self._stage_note.setText(exact if seconds else "")
 
+    def refresh_roofline(self) -> None:
+        """Draw where the tasks stand under the platform's roof."""
+        opened = self._run.opened
+        self._roofline = shown = roofline(self._tasks.states, opened.platform.features if opened else None)
+        self.roofline_plot.show_roofline(shown)
+        self.roofline_plot.plot.show_hint("" if shown.keys or shown.roof else "Appears with the first task's record.")
+        self._roof_note.setText(plot_wording.roof_note(shown.left_out))
+
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
-        for plot in (self.score_plot, self.estimate_plot, self.round_plot, self.stage_plot, self.left, self.right):
-            plot.apply_tokens(tokens)
+        plots = (self.score_plot, self.round_plot, self.estimate_plot, self.stage_plot, self.roofline_plot)
+        for part in (*plots, self.left, self.right):
+            part.apply_tokens(tokens)
 
     def _refresh_task_best(self) -> None:
         if self.chosen_task:
@@ -231,6 +255,12 @@ class PlotsPanel(QWidget):
         line = self._best
         return plot_wording.best_card(line.trials[number], line.elapsed_s[number], float(line.best_ms[number]) / 1000)
 
+    def _describe_roof(self, number: int) -> str:
+        shown, name = self._roofline, self._tasks.name_of(self._roofline.keys[number])
+        return plot_wording.roof_card(
+            name, *(float(values[number]) for values in (shown.intensity, shown.first, shown.best, shown.share))
+        )
+
     def _save_left(self, page: int, saving: Saving) -> None:
         name_of, chosen = self._tasks.name_of, self.chosen_task
         if page == Left.SCORES:
@@ -243,8 +273,11 @@ class PlotsPanel(QWidget):
         if page == Right.BEST:
             name = self._tasks.name_of(self.chosen_task) if self.chosen_task else "network"
             self._saving.save(saving, self.estimate_plot.plot, plot_tables.of_best(self._best, name))
-        else:
+        elif page == Right.STAGES:
             self._saving.save(saving, self.stage_plot.plot, plot_tables.of_stages(self._times))
+        else:
+            table = plot_tables.of_roofline(self._roofline, self._tasks.name_of)
+            self._saving.save(saving, self.roofline_plot.plot, table)
 
 
 def _note() -> QLabel:

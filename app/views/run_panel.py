@@ -154,15 +154,18 @@ class RunPanel(QWidget):
         self._beat()
 
     def _judge(self) -> None:
-        """The budget check, in words and never in colour alone."""
+        """The budget check, in words and never in colour alone. A run that is on has passed it."""
+        self._start.setEnabled(self.action_states()["start"])
+        if self._run.busy:
+            self._check.hide()
+            return
         verdict = self._budget.judge(self.form.request)
         role = "muted" if verdict.enough else "warn"
         if self._check.objectName() != role:
             self._check.setObjectName(role)
             self._check.style().polish(self._check)
         self._check.setText(verdict.sentence)
-        self._check.setVisible(bool(verdict.sentence) and not self._run.busy)
-        self._start.setEnabled(self.action_states()["start"])
+        self._check.setVisible(bool(verdict.sentence))
 
     def _show_progress(self) -> None:
         run, progress = self._run, self._run.progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app.models import wording
@@ -66,6 +67,21 @@ class TaskPanel(QWidget):
             if column is not TaskColumn.TASK:
                 table.setColumnWidth(column, widths.get(column, 82))
         table.selectionModel().selectionChanged.connect(self._tell_selection)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        for text, act in (
+            ("&Tune only the selected task", self._choose_selected),
+            ("Tune &all tasks", self._choose_all),
+        ):
+            action = QAction(text, table)
+            action.triggered.connect(act)
+            table.addAction(action)
+
+    def _choose_selected(self) -> None:
+        keys = [str(index.data(KEY_ROLE)) for index in self.table.selectionModel().selectedRows()]
+        self._tasks.choose(keys)
+
+    def _choose_all(self) -> None:
+        self._tasks.choose_all()
 
     def _content(self) -> QWidget:
         content = QWidget()

@@ -61,6 +61,17 @@ def playing(connection: Connection) -> None:
                 connection.send(events.LibraryBuilt(report=recorded_run.library(command.out)))
 
 
+def telling(connection: Connection) -> None:
+    """Says in a notice which tasks a run is to tune."""
+    _hello(connection)
+    for command in _commands(connection):
+        match command:
+            case events.OpenNetwork():
+                _answer_open(connection, command)
+            case events.StartRun():
+                connection.send(events.Notice(sentence=f"tunes {', '.join(command.config.include)}"))
+
+
 def obedient(connection: Connection) -> None:
     """Starts a run and then obeys pause, resume and stop, each with a notice that names it."""
     _hello(connection)

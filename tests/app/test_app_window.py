@@ -61,6 +61,13 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
     assert sum(state.trials for state in models.tasks.states) == 160
     assert models.failures.total == sum(state.failures for state in models.tasks.states) > 0
     assert window.docks["failures"].windowTitle() == f"Failures ({models.failures.total})"
+    tree = window.failures_panel.tree
+    group = tree.model().index(0, 0)
+    with qtbot.waitSignal(window.record_selected) as opened:
+        tree.activated.emit(tree.model().index(0, 0, group))
+    assert opened.args[0].cause == group.data()
+    with qtbot.assertNotEmitted(window.record_selected):
+        tree.activated.emit(group)
     assert len(models.scores.points().x) == 140
     assert "140 of 140 shown" in window.plots_panel._shown.text()
     assert len(models.estimates.estimate_ms) > 0
@@ -83,6 +90,17 @@ def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, 
     assert key == panel.proxy.index(2, 0).data(int(Qt.ItemDataRole.UserRole) + 2)
     plots.select_task("")
     assert not panel.table.selectionModel().selectedRows()
+
+
+def test_a_run_is_asked_for_the_ticked_tasks(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    open_sample(qtbot, studio)
+    panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
+    panel.select_task(key)
+    panel.table.actions()[0].trigger()
+    studio.window.actions_.start.trigger()
+    log = studio.models.log
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == f"tunes {key}", timeout=WAIT_MS)
 
 
 def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot) -> None:

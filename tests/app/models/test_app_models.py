@@ -74,7 +74,35 @@ def test_flush_announces_the_whole_share_column(tasks: TaskTableModel, qtbot: Qt
     tasks.dataChanged.connect(lambda top, bottom: ranges.append((top.row(), bottom.row())))
     tasks.flush()
     tasks.flush()
-    assert ranges == [(0, 0), (0, 14)], "one announcement a flush, and none when nothing changed"
+    assert ranges == [(0, 14)], "one announcement a flush, and none when nothing changed"
+
+
+def test_a_task_without_a_tick_is_left_out_and_one_always_stays(tasks: TaskTableModel, qtbot: QtBot) -> None:
+    role = Qt.ItemDataRole.CheckStateRole
+    keys = [task.key for task in recorded_run.tasks()]
+    assert tasks.include == ()
+    with qtbot.waitSignal(tasks.choice_changed):
+        assert tasks.setData(tasks.index(2, 0), Qt.CheckState.Unchecked.value, role)
+    assert tasks.include == (*keys[:2], *keys[3:])
+    assert cell(tasks, 2, TaskColumn.TASK, int(role)) == Qt.CheckState.Unchecked
+    assert "leaves it out" in str(cell(tasks, 2, TaskColumn.TASK, int(Qt.ItemDataRole.ToolTipRole)))
+    assert not tasks.setData(tasks.index(2, 1), Qt.CheckState.Checked.value, role), "only the first column has a box"
+    tasks.choose([keys[4]])
+    assert tasks.include == (keys[4],)
+    assert not tasks.setData(tasks.index(4, 0), Qt.CheckState.Unchecked.value, role)
+    assert tasks.include == (keys[4],)
+    tasks.choose_all()
+    assert tasks.include == ()
+
+
+def test_a_run_of_some_tasks_keeps_the_others_on_screen(tasks: TaskTableModel) -> None:
+    keys = [task.key for task in recorded_run.tasks()]
+    tasks.update_state(replace(tasks.states[0], trials=7))
+    tasks.set_states([replace(state, trials=3) for state in tasks.states[1:3]])
+    assert [state.trials for state in tasks.states[:4]] == [7, 3, 3, 0]
+    assert tasks.include == tuple(keys[1:3])
+    tasks.set_tasks(recorded_run.tasks())
+    assert tasks.include == ()
 
 
 def test_numbers_are_on_the_right_and_the_busy_task_is_bold(tasks: TaskTableModel) -> None:
@@ -89,14 +117,17 @@ def test_numbers_are_on_the_right_and_the_busy_task_is_bold(tasks: TaskTableMode
 def test_failures_are_grouped_by_cause_and_keep_their_message(qtbot: QtBot) -> None:
     model = FailureTreeModel()
     for number in range(KEPT + 5):
-        model.add(Failure(stage=Stage.MEASURE, cause="timeout", message=f"late {number}\nby far"), "fused_softmax")
-    model.add(Failure(stage=Stage.COMPILE, cause="timeout"), "fused_mean")
+        model.add(
+            Failure(stage=Stage.MEASURE, cause="timeout", message=f"late {number}\nby far"), "fused_softmax", number
+        )
+    model.add(Failure(stage=Stage.COMPILE, cause="timeout"), "fused_mean", 7000)
     assert model.rowCount() == 2, "the same cause in another stage is another group"
     group = model.index(0, 0)
     assert model.index(0, 2).data() == KEPT + 5
     assert model.rowCount(group) == KEPT
     assert model.message(model.index(0, 0, group)) == f"late {KEPT + 4}\nby far"
     assert model.message(model.index(1, 2)) == "timeout"
+    assert (model.serial(model.index(0, 0, group)), model.serial(group)) == (KEPT + 4, None)
     assert model.total == KEPT + 6
     model.clear_all()
     assert model.total == model.rowCount() == 0

@@ -17,6 +17,8 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.models.announcement import Announcement, Mood
+from app.models.quantities import digits
+from app.models.run_state import OpenedNetwork
 from app.models.studio import StudioModels
 from app.tokens import DARK, LIGHT
 from app.views.plots_panel import Left, PlotsPanel, Right
@@ -202,7 +204,8 @@ def test_every_page_is_drawn_and_says_what_it_shows(
     models: StudioModels, panel: PlotsPanel, tokens: object, qtbot: QtBot
 ) -> None:
     panel.apply_tokens(tokens)
-    plots = [part.plot for part in (panel.score_plot, panel.round_plot, panel.estimate_plot, panel.stage_plot)]
+    parts = (panel.score_plot, panel.round_plot, panel.estimate_plot, panel.stage_plot, panel.roofline_plot)
+    plots = [part.plot for part in parts]
     assert all(plot.hint for plot in plots), "an empty plot says what to do"
     play(models)
     assert not any(plot.hint for plot in plots)
@@ -242,6 +245,25 @@ def test_before_every_task_has_a_record_it_is_said_how_many_have(models: StudioM
     assert panel._best_note.text() == "1 of 15 tasks have a record so far"
 
 
+def test_a_task_under_the_roof_is_named_and_chosen(models: StudioModels, panel: PlotsPanel) -> None:
+    opened = recorded_run.opened()
+    models.run.opened = OpenedNetwork(network=opened.network, platform=opened.platform, report=opened.report)
+    play(models)
+    features = opened.platform.features
+    assert panel.roofline_plot.roofs == (
+        f"peak {digits(features.peak_flops / 1e9)} GFLOP/s",
+        f"memory {digits(features.bandwidth_bytes_s / 1e9)} GB/s",
+    )
+    shown = panel._roofline
+    assert len(shown.keys) == len(panel.roofline_plot.picker._x) > 3
+    panel.roofline_plot.picker._show(2)
+    said = panel.roofline_plot.picker.card.text()
+    assert said.startswith(models.tasks.name_of(shown.keys[2]))
+    assert f"{shown.share[2]:.0%} of the roof" in said
+    panel.roofline_plot.picker.picked.emit(2)
+    assert panel.chosen_task == shown.keys[2]
+
+
 def ask(card: PlotCard, page: int, saving: Saving) -> None:
     card.show_page(page)
     card.menu.actions()[list(Saving).index(saving)].trigger()
@@ -255,7 +277,7 @@ def choose(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
     return answer
 
 
-@pytest.mark.parametrize(("side", "page"), [("left", 0), ("left", 1), ("right", 0), ("right", 1)])
+@pytest.mark.parametrize(("side", "page"), [("left", 0), ("left", 1), ("right", 0), ("right", 1), ("right", 2)])
 def test_each_plot_is_saved_as_png_svg_and_csv(
     models: StudioModels, panel: PlotsPanel, choose: Callable, tmp_path: Path, qtbot: QtBot, side: str, page: int
 ) -> None:

@@ -1,0 +1,86 @@
+"""Tasks under the platform's roof: arithmetic intensity against GFLOP/s, both logarithmic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+from app.models import quantities
+from app.models.roofline import Roofline
+from app.tokens import Tokens
+from app.widgets.axes import LogAxis
+from app.widgets.plot_frame import PlotFrame
+from app.widgets.point_picker import PointPicker
+
+
+class RooflinePlot(PlotFrame):
+    """A ring for each task's first round, a dot for its best record, a line from one to the other, and the roof.
+
+    Args:
+        describe: what is said of a task under the mouse.
+    """
+
+    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
+        super().__init__(
+            {"left": LogAxis(orientation="left"), "bottom": LogAxis(orientation="bottom")},
+            "Roofline",
+            "Scatter plot under a roof; each task by arithmetic intensity and speed, after its first round and now.",
+            parent,
+        )
+        self._plot.setLabel("left", "GFLOP/s")
+        self._plot.setLabel("bottom", "arithmetic intensity (FLOP per byte)")
+        self._roof = pg.PlotDataItem(antialias=True)
+        self._rises = pg.PlotDataItem(antialias=True, connect="pairs")
+        self._first = pg.ScatterPlotItem(symbol="o", size=8, brush=pg.mkBrush(None))
+        self._best = pg.ScatterPlotItem(symbol="o", size=8)
+        self._peak, self._bandwidth = pg.TextItem(anchor=(1, 1)), pg.TextItem(anchor=(1, 1))
+        for item in (self._roof, self._rises, self._first, self._best):
+            self._plot.addItem(item)
+        for text in (self._peak, self._bandwidth):
+            self._plot.addItem(text, ignoreBounds=True)
+        self.picker = PointPicker(self._plot, describe)
+
+    @property
+    def roofs(self) -> tuple[str, str]:
+        """What is written at the flat and at the sloping part of the roof."""
+        return self._peak.toPlainText(), self._bandwidth.toPlainText()
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        super().apply_tokens(tokens)
+        self.picker.apply_tokens(tokens)
+        self._roof.setPen(pg.mkPen(tokens.text, width=2))
+        self._rises.setPen(pg.mkPen(tokens.grid, width=1.2, style=Qt.PenStyle.DotLine))
+        self._first.setPen(pg.mkPen(tokens.untuned, width=1.4))
+        self._best.setBrush(pg.mkBrush(tokens.tuned))
+        self._best.setPen(pg.mkPen(tokens.surface, width=0.6))
+        for text in (self._peak, self._bandwidth):
+            text.setColor(tokens.muted)
+
+    def show_roofline(self, shown: Roofline) -> None:
+        """Draw all of it anew."""
+        self.show_values(["left", "bottom"], shown=bool(shown.keys or shown.roof))
+        x, first, best = np.log10(shown.intensity), np.log10(shown.first), np.log10(shown.best)
+        begun = ~np.isnan(first)
+        self._first.setData(x[begun], first[begun])
+        self._best.setData(x, best)
+        self._rises.setData(np.repeat(x[begun], 2), np.column_stack([first[begun], best[begun]]).ravel())
+        self._show_roof(shown)
+        self.picker.set_points(x, best)
+
+    def _show_roof(self, shown: Roofline) -> None:
+        corners = np.log10(np.array(shown.roof, dtype=float).reshape(-1, 2))
+        self._roof.setData(corners[:, 0], corners[:, 1])
+        for text in (self._peak, self._bandwidth):
+            text.setVisible(bool(shown.roof))
+        if not shown.roof:
+            return
+        (low, slope), (ridge, _), (high, peak) = shown.roof
+        self._peak.setText(f"peak {quantities.digits(peak)} GFLOP/s")
+        self._peak.setPos(*np.log10([high, peak]))
+        self._bandwidth.setText(f"memory {quantities.digits(slope / low)} GB/s")
+        self._bandwidth.setPos(*np.log10([np.sqrt(low * ridge), np.sqrt(slope * peak)]))
