@@ -18,6 +18,7 @@ room                      what it does                                          
 ``config``                one frozen, keyword-only config per stage                                -
 ``events``                what a run tells its watcher, what a watcher asks of a run               -
 ``checkpoint_events``     the same for checkpoints, training and learning                          -
+``schedule_events``       the same for one record's schedule                                       -
 ``errors``                the sentences a person gets                                              -
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
@@ -37,6 +38,7 @@ room                      what it does                                          
 ``evaluation/``           the learner's tables, from a dataset                                     (through the stages)
 ``checkpoints/``          which checkpoint a run starts from; list, import, export, lineage          -
 ``training/``             `train` and `learn`: a platform's records become a checkpoint            (through the stages)
+``inspection/``           one record replayed: loop tree, trace, TensorIR, source, its score       tvm, torch
 ``bench/``                what the README quotes: ours against the peers, in one run               (through the stages)
 ========================  =======================================================================  =================
 """

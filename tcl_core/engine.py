@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -39,9 +40,12 @@ from tcl_core.events import (
     Quit,
     Refused,
     ResumeRun,
+    RoundFinished,
+    ScheduleCommand,
     StartRun,
     StopRun,
 )
+from tcl_core.schedule_events import ScheduleRefused
 
 _HEARTBEAT_S = 1.0
 _IDLE_S = 0.5
@@ -72,6 +76,8 @@ class _Engine:
         self._connection, self._started = connection, started
         self._sending = threading.Lock()
         self._queue: queue.Queue[tuple[Command, CancelToken]] = queue.Queue()
+        # Besides, questions about records lie here, where a run finds them between its rounds.
+        self._questions: queue.SimpleQueue[ScheduleCommand] = queue.SimpleQueue()
         # Of the command at work and of those that wait: a stop that overtakes its run must not be lost.
         self._tokens: list[CancelToken] = []
         self._last: Progress | None = None
@@ -87,6 +93,9 @@ class _Engine:
             command, token = self._next()
             if isinstance(command, Quit):
                 return
+            if isinstance(command, ScheduleCommand):
+                self._answer_questions(token)
+                continue
             self._guard(command, token)
             self._tokens.remove(token)
 
@@ -117,6 +126,9 @@ class _Engine:
                     self._tell(CancelToken.stop)
                     self._queue.put((command, CancelToken()))
                     return
+                case ScheduleCommand():
+                    self._questions.put(command)
+                    self._queue.put((command, CancelToken()))  # wakes the engine when no run is on
                 case _:
                     token = CancelToken()
                     self._tokens.append(token)
@@ -153,6 +165,9 @@ class _Engine:
                 if isinstance(event, Progress):
                     self._last = event
                 self._send(event)
+                if isinstance(event, RoundFinished) and not self._questions.empty():
+                    with token.set_aside():
+                        self._answer_questions(token)
         except UserError as error:
             shapes = error.shapes if isinstance(error, OpenShapes) else ()
             self._send(Refused(stage=error.stage, sentence=str(error), shapes=shapes))
@@ -165,6 +180,31 @@ class _Engine:
             self._send(Crashed(failure=failure, log_path=str(log)))
         finally:
             self._last = None
+
+    def _answer_questions(self, token: CancelToken) -> None:
+        """Answer what is asked about records. Whatever goes wrong here costs an answer, never a run."""
+        while not (token.stopped or self._questions.empty()):
+            self._answer(self._questions.get(), token)
+
+    def _answer(self, question: ScheduleCommand, token: CancelToken) -> None:
+        for event in self._answers(question):
+            self._send(event)
+            if token.stopped:  # the run must end within its grace time; the question is taken up again after it
+                self._questions.put(question)
+                return
+
+    def _answers(self, question: ScheduleCommand) -> Iterator[Event]:
+        from tcl_core.inspection.commands import carry_out
+
+        try:
+            yield from carry_out(question)
+        except UserError as error:
+            yield ScheduleRefused(request=question.request, sentence=str(error))
+        except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the run goes on
+            log = write_crash_log(error)
+            _LOG.exception("a question about a record crashed")
+            sentence = f"A bug kept this record from being shown: {type(error).__name__}. The traceback is in {log}."
+            yield ScheduleRefused(request=question.request, sentence=sentence)
 
     def _stopped(self) -> Finished:
         last = self._last
@@ -193,6 +233,7 @@ class _Engine:
                 config = NetworkConfig(shapes=command.shapes)
                 yield open_network(command.path, command.target, command.threads, config).event()
             case StartRun():
+                token.while_held = partial(self._answer_questions, token)
                 yield from Tuner(command.config, token).events()
             case ExportLibrary():
                 with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tcl_core.config import RunConfig
@@ -24,6 +26,9 @@ from tcl_core.domain import (
 )
 from tcl_core.errors import Interrupted
 from tcl_core.graphs import NetworkGraph
+
+_HELD_BEAT_S = 0.2
+"""How often a held run looks whether there is something else to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,13 +246,37 @@ class CheckpointCommand:
     workspace: str | None
 
 
-Command = OpenNetwork | StartRun | PauseRun | ResumeRun | StopRun | ExportLibrary | CheckpointCommand | Quit
+@dataclass(frozen=True, kw_only=True)
+class ScheduleCommand:
+    """Base of the commands of `schedule_events`.
+
+    Attributes:
+        request: returned with every answer.
+        workspace: the folder that holds the record.
+    """
+
+    request: int
+    workspace: str
+
+
+Command = (
+    OpenNetwork | StartRun | PauseRun | ResumeRun | StopRun | ExportLibrary | CheckpointCommand | ScheduleCommand | Quit
+)
+
+
+def _rest() -> None:
+    """What a held run does by default."""
 
 
 class CancelToken:
-    """Cooperative pause and stop at candidate granularity. Thread-safe; owned by whoever started the work."""
+    """Cooperative pause and stop at candidate granularity. Thread-safe; owned by whoever started the work.
+
+    Attributes:
+        while_held: called again and again during a hold, by the thread that is held.
+    """
 
     def __init__(self) -> None:
+        self.while_held: Callable[[], None] = _rest
         self._stop = threading.Event()
         self._go = threading.Event()
         self._go.set()
@@ -276,14 +305,24 @@ class CancelToken:
 
     @property
     def held_s(self) -> float:
-        """Seconds spent waiting in `checkpoint` so far: a pause costs no budget."""
+        """Seconds spent waiting in `checkpoint`, and in `set_aside`, so far: a pause costs no budget."""
         return self._held_s
+
+    @contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """Count the block's time as held: what a person asks for between two rounds costs the run no budget."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._held_s += time.perf_counter() - start
 
     def checkpoint(self) -> None:
         """Wait while paused. Raises: Interrupted when a stop was asked for."""
         if not self._go.is_set():
             start = time.perf_counter()
-            self._go.wait()
+            while not self._go.wait(_HELD_BEAT_S):
+                self.while_held()
             self._held_s += time.perf_counter() - start
         if self._stop.is_set():
             raise Interrupted

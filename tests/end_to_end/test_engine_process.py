@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -28,10 +29,12 @@ from tcl_core.events import (
     RecordMeasured,
     Refused,
     ResumeRun,
+    RoundFinished,
     RunStarted,
     StartRun,
     StopRun,
 )
+from tcl_core.schedule_events import InspectSchedule, ScheduleInspected, ScheduleRefused, ScoreExplained
 from tcl_core.store import Workspace
 
 WAIT_S = 60.0
@@ -135,3 +138,35 @@ def test_a_killed_engine_leaves_its_records_and_no_process(served: Served, tmp_p
     told = {event.record.candidate for event in events if isinstance(event, RecordMeasured)}
     with Workspace.open(tmp_path / "w") as workspace:
         assert told <= {record.candidate for record in workspace.records()}
+
+
+def test_a_run_shows_a_record_between_rounds_and_in_a_pause(served: Served, tmp_path: Path) -> None:
+    served.wait_for(EngineReady)
+    served.pipe.send(StartRun(config=config(tmp_path / "w", 10_000)))
+    measured = served.wait_for(RecordMeasured)[-1]
+    assert isinstance(measured, RecordMeasured)
+    record = measured.record
+    question = InspectSchedule(
+        request=1,
+        workspace=str(tmp_path / "w"),
+        platform=record.platform,
+        task_key=record.candidate.task_key,
+        candidate=record.candidate,
+    )
+    served.pipe.send(question)
+    events = served.wait_for(ScoreExplained)
+    kinds = [type(event) for event in events]
+    assert kinds.index(RoundFinished) < kinds.index(ScheduleInspected)
+    (inspected,) = [event for event in events if isinstance(event, ScheduleInspected)]
+    assert inspected.view.record.candidate == record.candidate and not inspected.view.note
+
+    served.pipe.send(PauseRun())
+    served.pipe.send(replace(question, request=2))
+    explained = served.wait_for(ScoreExplained)[-1]
+    assert isinstance(explained, ScoreExplained) and explained.request == 2
+    served.pipe.send(replace(question, request=3, task_key="nobody's"))
+    refused = served.wait_for(ScheduleRefused)[-1]
+    assert isinstance(refused, ScheduleRefused) and refused.request == 3
+    served.pipe.send(StopRun())
+    finished = served.wait_for(Finished)[-1]
+    assert isinstance(finished, Finished) and finished.reason == "stopped"
