@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType, TracebackType
 
 from PySide6.QtCore import QTimer
@@ -23,6 +24,7 @@ from app.jobs.engine_process import EngineTarget
 from app.jobs.engine_thread import EngineThread
 from app.main_window import MainWindow
 from app.models.studio import StudioModels
+from app.schedule_controller import ScheduleController
 from app.settings import APP_NAME, Settings, default_store
 from app.theme import Theme
 
@@ -38,6 +40,7 @@ class Studio:
     engine: EngineThread
     controller: Controller
     checkpoints: CheckpointController
+    schedules: ScheduleController
     window: MainWindow
     theme: Theme
 
@@ -50,13 +53,21 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     engine = EngineThread(target)
     controller = Controller(models, engine, settings)
     checkpoints = CheckpointController(models, engine, controller)
+    schedules = ScheduleController(models, engine, controller)
     window = MainWindow(models, settings, theme)
     connect(controller, window)
+    connect_schedules(schedules, controller, window)
     wiring = CheckpointWiring(window, models, controller, checkpoints)
     window.open_requested.connect(wiring.open_network)
     engine.start()
     return Studio(
-        models=models, engine=engine, controller=controller, checkpoints=checkpoints, window=window, theme=theme
+        models=models,
+        engine=engine,
+        controller=controller,
+        checkpoints=checkpoints,
+        schedules=schedules,
+        window=window,
+        theme=theme,
     )
 
 
@@ -74,6 +85,18 @@ def connect(controller: Controller, window: MainWindow) -> None:
     controller.panel_wanted.connect(window.show_panel)
     controller.workspace_chosen.connect(form.set_workspace)
     controller.recent_changed.connect(window.show_recent)
+
+
+def connect_schedules(schedules: ScheduleController, controller: Controller, window: MainWindow) -> None:
+    """A record that is chosen anywhere opens in the schedules panel."""
+    panel = window.schedules_panel
+    window.record_selected.connect(schedules.open_record)
+    window.task_panel.task_selected.connect(schedules.select_task)
+    panel.best_requested.connect(schedules.open_best)
+    panel.compare_chosen.connect(schedules.compare_with)
+    panel.pin_requested.connect(schedules.pin)
+    schedules.opened.connect(partial(window.show_panel, "schedules"))
+    controller.workspace_chosen.connect(schedules.set_workspace)
 
 
 def main(argv: Sequence[str], *, network: str | None = None) -> int:

@@ -34,11 +34,12 @@ from app.views.log_panel import LogPanel
 from app.views.network_panel import NetworkPanel
 from app.views.plots_panel import PlotsPanel
 from app.views.run_panel import RunPanel
+from app.views.schedules_panel import SchedulesPanel
 from app.views.start_page import StartPage
 from app.views.task_panel import TaskPanel
 from app.widgets.banner import Banner
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 """Goes up when docks are added or renamed: an older saved layout is then ignored."""
 
 
@@ -99,6 +100,7 @@ class MainWindow(QMainWindow):
         self.library_panel = LibraryPanel(models.library, models.run)
         self.log_panel = LogPanel(models.log)
         self.checkpoints_panel = CheckpointsPanel(models.checkpoints, models.training, models.run)
+        self.schedules_panel = SchedulesPanel(models.schedules, models.tasks, models.run)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.start_page)
         self._pages.addWidget(self.plots_panel)
@@ -114,6 +116,7 @@ class MainWindow(QMainWindow):
             "run": self.run_panel,
             "tasks": self.task_panel,
             "network": self.network_panel,
+            "schedules": self.schedules_panel,
             "failures": self.failures_panel,
             "library": self.library_panel,
             "checkpoints": self.checkpoints_panel,
@@ -134,7 +137,8 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.setTabPosition(bottom, QTabWidget.TabPosition.North)
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.docks["run"])
-        below = [self.docks[name] for name in ("tasks", "network", "failures", "library", "checkpoints", "log")]
+        names = ("tasks", "network", "schedules", "failures", "library", "checkpoints", "log")
+        below = [self.docks[name] for name in names]
         for dock in below:
             self.addDockWidget(bottom, dock)
         for first, second in pairwise(below):
@@ -212,6 +216,7 @@ class MainWindow(QMainWindow):
             view.apply_tokens(tokens)
         for panel in (
             self.network_panel,
+            self.schedules_panel,
             self.failures_panel,
             self.library_panel,
             self.checkpoints_panel,

@@ -11,6 +11,7 @@ from app.models.import_report import ISSUE_COLUMNS, OPERATOR_COLUMNS
 from app.models.library_table import LibraryTableModel
 from app.models.log_table import LogTableModel
 from app.models.network_graph import NetworkGraphModel
+from app.models.open_schedules import OpenSchedules
 from app.models.plot_series import EstimateSeries, ScoreSeries
 from app.models.round_series import RoundSeries
 from app.models.row_table import RowTableModel
@@ -39,6 +40,7 @@ class StudioModels(QObject):
         self.log = LogTableModel(self)
         self.checkpoints = CheckpointTableModel(self)
         self.training = TrainingState(self)
+        self.schedules = OpenSchedules(self)
         self.budget = BudgetCheck(self.run, self.tasks, self.checkpoints, self)
 
     def flush(self) -> None:

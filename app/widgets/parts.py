@@ -34,6 +34,7 @@ class EmptyState(QWidget):
         self._picture = QLabel()
         self._picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
         title, text = label(headline, "section"), label(hint, "muted", wrap=True)
+        self._hint = text
         layout = QVBoxLayout(self)
         layout.setSpacing(6)
         layout.addStretch()
@@ -45,6 +46,10 @@ class EmptyState(QWidget):
             layout.addSpacing(4)
             layout.addWidget(button, alignment=Qt.AlignmentFlag.AlignCenter)
         layout.addStretch()
+
+    def say(self, hint: str) -> None:
+        """Say something else on what to do."""
+        self._hint.setText(hint)
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

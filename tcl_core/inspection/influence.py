@@ -9,13 +9,13 @@ decide nothing have no contribution of their own: they carry out decisions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tcl_core.batches import IntArray, Population
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Candidate, Platform, Sketch, Task
+from tcl_core.domain import Candidate, DecisionKind, Platform, Sketch, Task
 from tcl_core.features import TokenTemplate, platform_features, task_features
 from tcl_core.schedule_events import Influence
 from tcl_core.search.population import DecisionSpace
@@ -42,9 +42,10 @@ def explain(candidate: Candidate, sketch: Sketch, task: Task, platform: Platform
             note=f"The cost model '{model.name}' reads lowered programs, so each alternative would cost a replay; "
             "contributions are shown for models on tokens."
         )
+    sketch = _holding(sketch, candidate)
     row = DecisionSpace(sketch).row(candidate)
     if row is None:
-        return Explained(note="The record's decisions lie outside the domains of its sketch, so it has no score.")
+        return Explained(note="The record's decisions are not those of its sketch, so it has no score.")
     slots = [_alternatives(len(domain.values), own) for domain, own in zip(sketch.domains, row, strict=True)]
     choices = _neighbours(row, slots)
     template = TokenTemplate(sketch, task_features(task), platform_features(platform))
@@ -67,6 +68,22 @@ def explain(candidate: Candidate, sketch: Sketch, task: Task, platform: Platform
             )
         )
     return Explained(score=score, influences=tuple(influences))
+
+
+def _holding(sketch: Sketch, candidate: Candidate) -> Sketch:
+    """The sketch with domains that hold the record's decisions.
+
+    What is legal for one compute location depends on the others, so one that replay gave back may not be in its domain.
+    """
+    if len(sketch.domains) != len(candidate.decisions):
+        return sketch
+    domains = tuple(
+        domain
+        if own in domain.values or domain.kind is DecisionKind.CATEGORY
+        else replace(domain, values=(*domain.values, own))
+        for domain, own in zip(sketch.domains, candidate.decisions, strict=True)
+    )
+    return replace(sketch, domains=domains)
 
 
 def _alternatives(size: int, own: int) -> IntArray:

@@ -58,7 +58,8 @@ def generate(module: Any, platform: Platform, places: Sequence[Place]) -> tuple[
 
 def read_llvm(source: str, places: Sequence[Place]) -> CodeText:
     """LLVM IR: a labelled block belongs to the loop its label names, up to the next label."""
-    lines = [_NO_DEBUG.sub("", line) for line in source.splitlines() if not line.startswith("!")]
+    kept = (line for line in source.splitlines() if not line.lstrip().startswith(("!", "#dbg_")))
+    lines = [_NO_DEBUG.sub("", line) for line in kept]
     known = _unique_loops(places)
     parallel = _only_parallel(lines, places)
     linked: list[tuple[int, ...]] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import tvm
@@ -160,11 +161,10 @@ class _Watch:
         new = [key for key in present if key not in self._histories]
         if not new:
             return
-        inherited: list[int] = []
-        for gone in (key for key in self._inputs if key not in present):
-            inherited += [one for one in self._histories[gone].steps if one not in inherited]
+        gone = [key for key in self._inputs if key not in present]
         for key in new:
-            self._histories[key] = History(made_by=step, steps=sorted({*inherited, step}))
+            alike = (self._histories[one].steps for one in gone if one.split()[0] == key.split()[0])
+            self._histories[key] = History(made_by=step, steps=sorted({step, *chain.from_iterable(alike)}))
 
 
 def _handle(value: Any) -> int:

@@ -20,16 +20,20 @@ from tcl_core.schedule_events import CodeText, Language, Place
 _FUNCTION = re.compile(r"\s*@T\.prim_func")
 _LOOP = re.compile(r"\s*for (?P<names>[\w, ]+) in ")
 _BLOCK = re.compile(r"\s*with T\.sblock\(\"(?P<names>[^\"]+)\"")
+_WIDE = "T.int64("
+_WIDE_NOTE = "Integers without a type are int64."
 _UNLINKED = "The lines could not be matched with the loops of the tree, so none is linked."
 
 
-def print_module(module: Any) -> tuple[str, ...]:
-    """The lines of the module's function, without the module around it."""
-    lines = str(module.script()).splitlines()
+def print_module(module: Any) -> tuple[tuple[str, ...], str]:
+    """The lines of the module's function, without the module around it, and how its integers are to be read."""
+    text = str(module.script())
+    wide = _WIDE in text
+    lines = (str(module.script(int_dtype="int64")) if wide else text).splitlines()
     first = next((number for number, line in enumerate(lines) if _FUNCTION.match(line)), 0)
     kept = lines[first:]
     indent = min((_indent(line) for line in kept if line.strip()), default=0)
-    return tuple(line[indent:].rstrip() for line in kept)
+    return tuple(line[indent:].rstrip() for line in kept), _WIDE_NOTE if wide else ""
 
 
 def opened_names(line: str) -> tuple[str, ...]:
@@ -43,7 +47,7 @@ def opened_names(line: str) -> tuple[str, ...]:
 def read_tensor_ir(stepped: Stepped) -> tuple[tuple[Place, ...], CodeText]:
     """Places without their history, and the text with its links."""
     nodes = tree.nodes(stepped.module["main"])
-    lines = print_module(stepped.module)
+    lines, note = print_module(stepped.module)
     names = [name for line in lines for name in opened_names(line)]
     matched = len(names) == len(nodes) and all(
         name.startswith(_plain_name(node)) for name, (_, node) in zip(names, nodes, strict=True)
@@ -53,7 +57,7 @@ def read_tensor_ir(stepped: Stepped) -> tuple[tuple[Place, ...], CodeText]:
     places = tuple(tree.place(node, parent, name) for name, (parent, node) in zip(names, nodes, strict=True))
     linked = link_lines(lines) if matched else ((),) * len(lines)
     start = next((number for number, line in enumerate(lines) if opened_names(line)), 0)
-    note = "" if matched else _UNLINKED
+    note = note if matched else f"{_UNLINKED} {note}".strip()
     return places, CodeText(language=Language.TENSORIR, lines=lines, places=linked, start=max(0, start - 2), note=note)
 
 

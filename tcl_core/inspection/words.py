@@ -42,7 +42,7 @@ def _split(inputs: Words, _attributes: Words) -> str:
 
 
 def _tile(inputs: Words, attributes: Words) -> str:
-    return f"{inputs[0]} into {attributes[0]} factors, the innermost at most {attributes[1]}"
+    return f"{inputs[0]} into {attributes[0]}, the innermost ≤ {attributes[1]}"
 
 
 def _annotate(inputs: Words, attributes: Words) -> str:
@@ -50,7 +50,7 @@ def _annotate(inputs: Words, attributes: Words) -> str:
 
 
 _PHRASES: dict[str, Callable[[Words, Words], str]] = {
-    "GetSBlock": lambda inputs, attributes: f"the block {attributes[0]}",
+    "GetSBlock": lambda inputs, attributes: attributes[0],
     "GetLoops": lambda inputs, attributes: f"around {inputs[0]}",
     "GetChildBlocks": lambda inputs, attributes: f"inside {inputs[0]}",
     "GetProducers": lambda inputs, attributes: f"of {inputs[0]}",

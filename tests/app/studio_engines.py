@@ -12,8 +12,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import recorded_run
+import recorded_schedule
 
 from tcl_core import events
+from tcl_core.domain import Candidate
+from tcl_core.schedule_events import InspectSchedule, ScheduleRefused
 
 _QUICK = {"rounds": 16, "round_size": 10}
 
@@ -140,3 +143,22 @@ def slow_to_open(connection: Connection) -> None:
         if isinstance(command, events.OpenNetwork):
             time.sleep(0.3)
             _answer_open(connection, command)
+
+
+def inspecting(connection: Connection) -> None:
+    """Plays a run, and shows any record; one of sketch 99 is refused, and at one of sketch 98 it dies."""
+    _hello(connection)
+    for command in _commands(connection):
+        match command:
+            case events.OpenNetwork():
+                _answer_open(connection, command)
+            case events.StartRun():
+                for event in recorded_run.RecordedRun(**_QUICK).events():
+                    connection.send(event)
+            case InspectSchedule(candidate=Candidate(sketch=98)):
+                os.kill(os.getpid(), signal.SIGKILL)
+            case InspectSchedule(candidate=Candidate(sketch=99)):
+                connection.send(ScheduleRefused(request=command.request, sentence="There is no such record."))
+            case InspectSchedule():
+                for event in recorded_schedule.answers(command):
+                    connection.send(event)

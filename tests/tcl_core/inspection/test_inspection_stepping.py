@@ -60,7 +60,7 @@ def test_a_split_loop_remembers_its_tile(view: ScheduleView, matmul_replays: lis
     reduction = tiles[-1]
     factors = matmul_replays[0].candidate.decisions[view.steps[reduction].domain]
     assert view.steps[reduction].decision == "·".join(map(str, factors))
-    assert view.steps[reduction].arguments == "k into 2 factors, the innermost at most 64"
+    assert view.steps[reduction].arguments == "k into 2, the innermost ≤ 64"
     loops = [view.places[place] for place in view.steps[reduction].places]
     assert {place.name for place in loops} == {"k_0", "k_1"}
     assert [place.extent for place in loops] == list(factors)

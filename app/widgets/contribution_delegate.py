@@ -1,0 +1,46 @@
+"""A table cell with its number beside a bar: to the right of the middle for a gain, to the left for a loss."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
+
+from app.tokens import LIGHT, Tokens
+
+_NUMBER_WIDTH = 50
+
+
+class ContributionDelegate(QStyledItemDelegate):
+    """Paints the share in [-1, 1] that `role` gives; the number with its sign stands right of it."""
+
+    def __init__(self, role: int, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._role = role
+        self._tokens = LIGHT
+
+    def apply_tokens(self, tokens: Tokens) -> None:
+        """Take the theme's colours."""
+        self._tokens = tokens
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Qt's hook."""
+        super().paint(painter, option, index)
+        share = index.data(self._role)
+        if not isinstance(share, float):
+            return
+        room = QRectF(option.rect).adjusted(6, 7, -_NUMBER_WIDTH, -7)
+        if room.width() < 16:
+            return
+        middle = room.center().x()
+        end = middle + share * room.width() / 2
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._tokens.good if share >= 0 else self._tokens.bad))
+        painter.drawRoundedRect(QRectF(min(middle, end), room.top(), max(1.5, abs(end - middle)), room.height()), 2, 2)
+        painter.setPen(QPen(QColor(self._tokens.grid), 1))
+        painter.drawLine(round(middle), round(room.top()) - 3, round(middle), round(room.bottom()) + 3)
+        painter.restore()
