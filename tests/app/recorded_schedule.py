@@ -1,4 +1,4 @@
-"""Two replayed records of one task, as an engine tells them: five loops and two blocks, eight steps, TensorIR, source."""
+"""Replayed records of one task, as an engine tells them: five loops and two blocks, eight steps, TensorIR, source."""
 
 from __future__ import annotations
 
@@ -77,9 +77,7 @@ def tensor_ir(tile: int) -> CodeText:
 
 
 def source(long: bool = False) -> tuple[CodeText, ...]:
-    llvm = ("define @lambda {", "for_body_i_0:", "  %1 = load i32", "}", "; the end") + ("  ret",) * (
-        4000 if long else 0
-    )
+    llvm = ("define @lambda {", "for_body_i_0:", "  %1 = load i32", "}", "; the end", *("  ret",) * (4000 * long))
     assembly = (".L__tvm_parallel_lambda:", "\tpushq\t%rbp", "\tretq")
     return (
         CodeText(
