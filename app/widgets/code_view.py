@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from PySide6.QtCore import QRect, QSize, Qt, Signal
+from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFontDatabase, QPainter, QPaintEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.models.schedule_diff import Mark, Row, plain
 from app.tokens import LIGHT, Tokens
-from app.widgets.code_highlighter import CodeHighlighter
+from app.widgets.code_colours import CodeColours
 from tcl_core.schedule_events import Language
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -44,7 +44,11 @@ class CodeView(QPlainTextEdit):
         self._marked: frozenset[int] = frozenset()
         self._around: frozenset[int] = frozenset()
         self._filling = False
-        self._highlighter = CodeHighlighter(self.document(), LIGHT)
+        self._colours = CodeColours(LIGHT)
+        self._coloured: set[int] = set()
+        self._colour_soon = QTimer(self)  # outside of painting, which a change of formats would disturb
+        self._colour_soon.setSingleShot(True)
+        self._colour_soon.timeout.connect(self._colour)
         self._gutter = _Gutter(self, self._paint_gutter)
         self.blockCountChanged.connect(self._fit_gutter)
         self.updateRequest.connect(self._follow)
@@ -75,7 +79,8 @@ class CodeView(QPlainTextEdit):
         self._row_of = {row.line: number for number, row in enumerate(rows) if row.line is not None}
         self._marked = self._around = frozenset()
         self._filling = True
-        self._highlighter.set_language(language)
+        self._colours.set_language(language)
+        self._coloured.clear()
         self.setPlainText("\n".join("" if row.line is None else lines[row.line] for row in rows))
         self._filling = False
         self._fit_gutter()
@@ -92,9 +97,8 @@ class CodeView(QPlainTextEdit):
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self._tokens = tokens
-        self._filling = True  # colouring moves no cursor, but says so
-        self._highlighter.apply_tokens(tokens)
-        self._filling = False
+        self._colours.apply_tokens(tokens)
+        self._coloured.clear()
         self._repaint()
 
     def _reveal(self, row: int) -> None:
@@ -123,6 +127,8 @@ class CodeView(QPlainTextEdit):
         """Tints first, Qt's text on top."""
         painter = QPainter(self.viewport())
         for number, top, height in self._visible():
+            if number not in self._coloured and not self._colour_soon.isActive():
+                self._colour_soon.start(0)
             colour = self._tint(self._rows[number])
             if colour is not None:
                 painter.fillRect(0, top, self.viewport().width(), height, colour)
@@ -138,6 +144,16 @@ class CodeView(QPlainTextEdit):
             yield block.blockNumber(), top, height
             top += height
             block = block.next()
+
+    def _colour(self) -> None:
+        """Colour the rows on screen that have none yet."""
+        self._filling = True  # colouring moves no cursor, but Qt may say so
+        for number in [number for number, _, _ in self._visible() if number not in self._coloured]:
+            block = self.document().findBlockByNumber(number)
+            block.layout().setFormats(self._colours.ranges(block.text()))
+            self._coloured.add(number)
+        self._filling = False
+        self.viewport().update()
 
     def _tint(self, row: Row) -> QColor | None:
         tokens = self._tokens

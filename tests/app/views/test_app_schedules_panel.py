@@ -232,3 +232,15 @@ def test_light_and_dark(panel: SchedulesPanel, models: StudioModels) -> None:
         panel.apply_tokens(tokens)
         assert not panel.grab().isNull()
     assert selected_places(panel.left) == [1]
+
+
+def test_only_lines_on_screen_are_coloured(panel: SchedulesPanel, models: StudioModels, qtbot: QtBot) -> None:
+    show(models, long=True)
+    panel.left.tabs.setCurrentIndex(1)
+    code = panel.left.codes[1]
+    qtbot.waitUntil(lambda: 0 in code._coloured)
+    assert code.document().findBlockByNumber(0).layout().formats()
+    assert not code.document().findBlockByNumber(3000).layout().formats()
+    code.verticalScrollBar().setValue(3000)
+    qtbot.waitUntil(lambda: 3000 in code._coloured)
+    assert len(code._coloured) < 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+from PySide6.QtGui import QColor, QFont, QTextCharFormat, QTextLayout
 
 from app.tokens import Tokens
 from tcl_core.schedule_events import Language
@@ -47,17 +47,19 @@ _PATTERNS: dict[Language, tuple[tuple[str, str], ...]] = {
 }
 
 
-class CodeHighlighter(QSyntaxHighlighter):
-    """Later patterns win over earlier ones, so a comment is a comment throughout."""
+class CodeColours:
+    """What colours a line has. Later patterns win over earlier ones, so a comment is a comment throughout.
 
-    def __init__(self, document: QTextDocument, tokens: Tokens) -> None:
-        super().__init__(document)
-        self._rules: list[tuple[re.Pattern[str], QTextCharFormat]] = []
+    Not a `QSyntaxHighlighter`, which goes through a whole text at once: 10,000 lines would hold the window up.
+    """
+
+    def __init__(self, tokens: Tokens) -> None:
         self._language = Language.TENSORIR
-        self._formats = _formats(tokens)
+        self._rules: list[tuple[re.Pattern[str], QTextCharFormat]] = []
+        self.apply_tokens(tokens)
 
     def set_language(self, language: Language) -> None:
-        """Which patterns apply; takes effect with the next text."""
+        """Which patterns apply."""
         self._language = language
         self._make_rules()
 
@@ -65,15 +67,19 @@ class CodeHighlighter(QSyntaxHighlighter):
         """Take the theme's colours."""
         self._formats = _formats(tokens)
         self._make_rules()
-        self.rehighlight()
 
     def _make_rules(self) -> None:
         self._rules = [(re.compile(pattern), self._formats[name]) for name, pattern in _PATTERNS[self._language]]
 
-    def highlightBlock(self, text: str) -> None:  # noqa: N802  Qt's name
+    def ranges(self, text: str) -> list[QTextLayout.FormatRange]:
+        """The coloured parts of a line."""
+        found = []
         for pattern, look in self._rules:
-            for found in pattern.finditer(text):
-                self.setFormat(found.start(), found.end() - found.start(), look)
+            for match in pattern.finditer(text):
+                part = QTextLayout.FormatRange()
+                part.start, part.length, part.format = match.start(), match.end() - match.start(), look
+                found.append(part)
+        return found
 
 
 def _formats(tokens: Tokens) -> dict[str, QTextCharFormat]:
