@@ -20,7 +20,7 @@ from tvm.tirx import Var
 
 from tcl_core.errors import UserError
 from tcl_core.inspection import tree
-from tcl_core.inspection.words import Applied, attribute_words, decision_words, input_words, words
+from tcl_core.inspection.words import Applied, attribute_words, decision_words, input_words, loop_at, words
 from tcl_core.schedule_events import Step
 from tcl_core.space.traces import SAMPLING_KINDS
 
@@ -63,14 +63,14 @@ def step_through(module_json: str, trace_json: str) -> Stepped:
     first, schedule = (Schedule(module, seed=1, debug_mask="none", error_render_level="none") for _ in range(2))
     try:
         Trace.apply_json_to_schedule(json.loads(trace_json), first)
-        watch = _Watch(schedule)
-        first.trace.apply_to_schedule(schedule, remove_postproc=False, decision_provider=watch.before)
     except (RuntimeError, ValueError, TypeError) as error:
         raise UserError(
             "schedule",
             "The trace of this record does not apply with this version of TVM, so it cannot be shown; "
             "measure the task again in a new workspace.",
         ) from error
+    watch = _Watch(schedule)
+    first.trace.apply_to_schedule(schedule, remove_postproc=False, decision_provider=watch.before)
     return watch.finish()
 
 
@@ -137,10 +137,8 @@ class _Watch:
         if isinstance(value, SBlockRV):
             return tree.node_key(self._schedule.get(value))
         if isinstance(value, LoopRV):
-            try:
-                return tree.node_key(self._schedule.get(value))
-            except (RuntimeError, ValueError, AttributeError):
-                return ""  # the root, or an inlined block's location: no loop
+            loop = loop_at(self._schedule, value)
+            return "" if loop is None else tree.node_key(loop)
         return ""
 
     def _present(self) -> dict[str, Any]:

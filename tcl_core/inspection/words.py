@@ -92,12 +92,18 @@ def input_words(schedule: Schedule, value: Any) -> str:
     return plain_words(value)
 
 
+def loop_at(schedule: Schedule, loop: LoopRV) -> Any | None:
+    """The loop that a variable stands for; None for the root, and for the location of a block that is inlined."""
+    try:
+        return schedule.get(loop)
+    except TypeError:  # TVM 0.27: "Expects StmtSRef `sref` points to `Loop`, but gets: None"
+        return None
+
+
 def loop_name(schedule: Schedule, loop: LoopRV) -> str:
     """The variable of a loop; "the root" where a location stands for no loop."""
-    try:
-        return str(schedule.get(loop).loop_var.name)
-    except (RuntimeError, ValueError, AttributeError):
-        return "the root"
+    found = loop_at(schedule, loop)
+    return "the root" if found is None else str(found.loop_var.name)
 
 
 def plain_words(value: Any) -> str:

@@ -140,7 +140,6 @@ def test_a_killed_engine_leaves_its_records_and_no_process(served: Served, tmp_p
         assert told <= {record.candidate for record in workspace.records()}
 
 
-@pytest.mark.xfail(reason="seen once: no score came within 60 s of a run of the sample; the cause is not known yet")
 def test_a_run_shows_a_record_between_rounds_and_in_a_pause(served: Served, tmp_path: Path) -> None:
     served.wait_for(EngineReady)
     served.pipe.send(StartRun(config=config(tmp_path / "w", 10_000)))

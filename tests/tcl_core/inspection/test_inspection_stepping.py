@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tvm
 import tvm_ffi
 
+from tcl_core.config import NetworkConfig
 from tcl_core.domain import Platform, Replay, Task
 from tcl_core.errors import UserError
 from tcl_core.inspection.commands import make_view
 from tcl_core.inspection.stepping import step_through
 from tcl_core.inspection.tensor_ir import link_lines, opened_names
 from tcl_core.schedule_events import PlaceKind, ScheduleView
+from tcl_core.search.population import DecisionSpace
 from tcl_core.space.design_space import DesignSpace
+from tcl_core.tuner import open_network
 from tests.tcl_core.conftest import CUDA_TARGET
 from tests.tcl_core.inspection.conftest import record, replays
 
@@ -129,3 +133,18 @@ def test_a_gpu_schedule_has_bound_loops_and_its_categories_reach_their_block(
 def test_a_foreign_trace_is_refused_in_a_sentence(matmul_task: Task) -> None:
     with pytest.raises(UserError, match="does not apply"):
         step_through(matmul_task.module_json, '[[["GetSBlock", [], ["nowhere", "main"], ["b0"]]], []]')
+
+
+def test_every_task_of_a_network_can_be_shown() -> None:
+    """Among them blocks that are inlined or computed at the root, whose location is no loop."""
+    opened = open_network(None, "cpu", 2, NetworkConfig())
+    generator = np.random.default_rng(0)
+    for task in opened.tasks:
+        space = DesignSpace(task, opened.platform.target_json)
+        for sketch in space.sketches:
+            decisions = DecisionSpace(sketch)
+            results = map(space.replay, decisions.candidates(decisions.random(2, generator)))
+            for replay in (result for result in results if isinstance(result, Replay)):
+                stepped = step_through(task.module_json, replay.trace_json)
+                assert stepped.steps[-1].postprocessing
+                assert stepped.histories
