@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -41,7 +41,9 @@ _TRACE_WIDTHS = {
     TraceColumn.DECISION: 78,
     TraceColumn.SCORE: 104,
 }
-_SIZES = [320, 490, 450]
+_SIZES = {3: [320, 490, 450], 2: [520, 450], 1: [1]}
+_WIDE = 1100
+"""Pixels from which on three parts have room side by side; below, the loops are a tab beside the texts."""
 _LOOPS, _TRACE = "Loops", "Trace"
 
 
@@ -66,6 +68,7 @@ class RecordPane(QFrame):
         self._chosen: tuple[frozenset[int], tuple[int, ...]] = (frozenset(), ())
         self._marking = False
         self._compact = False
+        self._tabbed: list[QWidget] = []
         self._kept = StepFilter.CHANGES
         self.title, self.facts = label("", "section"), label("", "muted")
         self.remarks = label("", "muted", wrap=True)
@@ -126,25 +129,35 @@ class RecordPane(QFrame):
         layout.addLayout(top)
         layout.addWidget(self.remarks)
         layout.addWidget(self._split, 1)
-        self._split.setSizes(_SIZES)
+        self._split.setSizes(_SIZES[3])
 
     # What is shown
 
     def set_compact(self, compact: bool) -> None:
-        """One part at a time, in tabs, for two records side by side; else all three parts."""
-        if compact == self._compact:
-            return
+        """One part at a time, in tabs, for two records side by side; else as many parts as there is room for."""
         self._compact = compact
-        if compact:
-            self.tabs.insertTab(0, self.tree, _LOOPS)
-            self.tabs.insertTab(1, self.table, _TRACE)
-            self.tabs.setCurrentIndex(2)
-        else:
-            self._split.insertWidget(0, self.tree)
-            self._split.insertWidget(1, self.table)
-            self.tree.show()
-            self.table.show()
-            self._split.setSizes(_SIZES)
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        tabbed: list[QWidget] = [self.tree, self.table] if self._compact else []
+        if not self._compact and self.width() < _WIDE:
+            tabbed = [self.tree]
+        if tabbed == self._tabbed:
+            return
+        self._tabbed, place = tabbed, 0
+        for part, name in ((self.tree, _LOOPS), (self.table, _TRACE)):
+            if part not in tabbed:
+                self._split.insertWidget(place, part)
+                part.show()
+                place += 1
+            elif self.tabs.indexOf(part) < 0:
+                self.tabs.insertTab(tabbed.index(part), part, name)
+        self.tabs.setCurrentIndex(len(tabbed))
+        self._split.setSizes(_SIZES[self._split.count()])
 
     def show_record(self, opened: Opened, other: Opened | None, *, left: bool) -> None:
         """Show a record, beside another one where there is one. What was marked in it stays marked."""
@@ -203,7 +216,7 @@ class RecordPane(QFrame):
 
     def _fit_tabs(self, texts: tuple[CodeText, ...]) -> None:
         """As many text tabs as there are texts, with their names."""
-        fixed = 2 if self._compact else 0
+        fixed, first = len(self._tabbed), not self.codes
         while len(self.codes) > len(texts):
             self.codes.pop()
             self._notes.pop()
@@ -215,6 +228,8 @@ class RecordPane(QFrame):
             self._add_code(texts[len(self.codes)])
         for number, text in enumerate(texts):
             self.tabs.setTabText(fixed + number, text.language.value)
+        if first:
+            self.tabs.setCurrentIndex(fixed)
 
     def _add_code(self, text: CodeText) -> None:
         code, note = CodeView(f"{text.language.value} of the {self._name}"), label("", "muted", wrap=True)

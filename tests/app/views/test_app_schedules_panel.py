@@ -92,6 +92,22 @@ def test_a_record_is_shown_whole(panel: SchedulesPanel, models: StudioModels) ->
     assert not panel.right.isVisible()
 
 
+def test_without_room_for_three_parts_the_loops_are_a_tab(panel: SchedulesPanel, models: StudioModels) -> None:
+    show(models)
+    pane = panel.left
+
+    def parts() -> list[object]:
+        return [pane._split.widget(place) for place in range(pane._split.count())]
+
+    panel.resize(900, 460)
+    assert parts() == [pane.table, pane.tabs]
+    assert [pane.tabs.tabText(tab) for tab in range(pane.tabs.count())] == ["Loops", "TensorIR", "LLVM IR", "Assembly"]
+    assert pane.tabs.currentIndex() == 1
+    panel.resize(1300, 460)
+    assert parts() == [pane.tree, pane.table, pane.tabs]
+    assert pane.tree.isVisible() and pane.tabs.tabText(0) == "TensorIR"
+
+
 def test_a_loop_marks_its_steps_and_lines(panel: SchedulesPanel, models: StudioModels) -> None:
     show(models)
     pane = panel.left
