@@ -68,10 +68,8 @@ class LibraryTableModel(RowTableModel[Contender]):
 
     def set_report(self, report: LibraryReport | None) -> None:
         """Show a report; None shows nothing."""
-        self.beginResetModel()
         self._report = report
-        self._rows = _contenders(report) if report else []
-        self.endResetModel()
+        self.set_rows(_contenders(report) if report else [])
 
 
 def headline(report: LibraryReport) -> str:

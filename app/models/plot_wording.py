@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.models import quantities
 from app.models.measured_records import RecordSummary
 from app.models.round_series import RoundPoint
-from tcl_core.domain import Decision, Source, TaskState
+from tcl_core.domain import Decision, Record, Source, TaskState
 
 _LINE = 52
 """Characters of one line of decisions; a card of three such lines still fits into a plot of half the window."""
@@ -30,7 +30,7 @@ def decisions(values: tuple[Decision, ...]) -> str:
 def record_card(record: RecordSummary, task_name: str) -> str:
     """A record in a few lines: task, sketch, decisions, latency, score, R, D and U."""
     why = record.rationale
-    lines = [task_name, f"sketch {record.candidate.sketch}, {_origin(record)}"]
+    lines = [task_name, f"sketch {record.candidate.sketch}, {origin(record)}"]
     lines += _wrapped(record.candidate.decisions)
     lines.append(_outcome(record))
     parts = (("R", why.representativeness), ("D", why.diversity), ("U", why.uncertainty))
@@ -90,7 +90,8 @@ def empty_scatter(unscored: int) -> str:
     return "Start a run: each scored record becomes a point here."
 
 
-def _origin(record: RecordSummary) -> str:
+def origin(record: RecordSummary | Record) -> str:
+    """Who asked for a record."""
     return f"round {record.round + 1}" if record.source is Source.SEARCH else _SOURCES[record.source]
 
 

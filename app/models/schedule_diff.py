@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from typing import TypeVar
 
 from tcl_core.schedule_events import Place, ScheduleView, Step
+
+Named = TypeVar("Named", Place, Step)
 
 MOST_LINES = 3000
 """Longer texts are shown side by side without a diff: comparing them would hold the window up."""
@@ -54,36 +57,25 @@ def align(left: Sequence[str], right: Sequence[str]) -> Aligned:
 
 def step_marks(steps: Sequence[Step], others: Sequence[Step]) -> dict[int, Mark]:
     """Which steps differ: in their decision or arguments, or because the other trace has none like it."""
-    kinds, other_kinds = [step.name for step in steps], [step.name for step in others]
-    marks: dict[int, Mark] = {}
-    for tag, low, high, other_low, _ in SequenceMatcher(None, kinds, other_kinds, autojunk=False).get_opcodes():
-        for number in range(low, high):
-            if tag != "equal":
-                marks[number] = Mark.ONLY
-                continue
-            mine, theirs = steps[number], others[other_low + number - low]
-            if (mine.decision, mine.arguments) != (theirs.decision, theirs.arguments):
-                marks[number] = Mark.CHANGED
-    return marks
+    return _marks(steps, others, lambda step: (step.decision, step.arguments))
 
 
 def place_marks(places: Sequence[Place], others: Sequence[Place]) -> dict[int, Mark]:
     """Which loops and blocks differ: in extent or kind, or because the other tree has none of that name there."""
-    names, other_names = [place.name for place in places], [place.name for place in others]
+    return _marks(places, others, lambda place: (place.kind, place.extent, place.axis, place.notes))
+
+
+def _marks(mine: Sequence[Named], theirs: Sequence[Named], looks: Callable[[Named], object]) -> dict[int, Mark]:
+    """Aligned by name; what has a partner differs from it by its looks."""
+    names, other_names = [one.name for one in mine], [one.name for one in theirs]
     marks: dict[int, Mark] = {}
     for tag, low, high, other_low, _ in SequenceMatcher(None, names, other_names, autojunk=False).get_opcodes():
         for number in range(low, high):
             if tag != "equal":
                 marks[number] = Mark.ONLY
-                continue
-            mine, theirs = places[number], others[other_low + number - low]
-            if _looks(mine) != _looks(theirs):
+            elif looks(mine[number]) != looks(theirs[other_low + number - low]):
                 marks[number] = Mark.CHANGED
     return marks
-
-
-def _looks(place: Place) -> tuple[object, ...]:
-    return place.kind, place.extent, place.axis, place.notes
 
 
 def summary(view: ScheduleView, other: ScheduleView) -> str:

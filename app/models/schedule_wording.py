@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from app.models import quantities
 from app.models.open_schedules import Compare, Opened
+from app.models.plot_wording import origin
 from app.models.run_state import Activity, EngineHealth, RunState
-from tcl_core.domain import Record, Source
+from tcl_core.domain import Record
 from tcl_core.schedule_events import ScheduleView
-
-_SOURCES = {
-    Source.PERSON: "measured by hand",
-    Source.IMPORTED: "imported",
-    Source.COLLECTED: "collected",
-}
 
 _BUSY = {
     Activity.RUNNING: "The engine is tuning: it shows the record between this round and the next, or in a pause.",
@@ -50,11 +45,6 @@ def outcome(record: Record, best_s: float | None) -> str:
     if latency_s is None or best_s is None:
         return text
     return f"{text}, the best of its task" if latency_s <= best_s else f"{text}, {latency_s / best_s:.2f}× the best"
-
-
-def origin(record: Record) -> str:
-    """Who asked for it."""
-    return f"round {record.round + 1}" if record.source is Source.SEARCH else _SOURCES[record.source]
 
 
 def awaited(opened: Opened, run: RunState) -> str:

@@ -102,13 +102,13 @@ class TraceTableModel(RowTableModel[TraceRow]):
         self, steps: tuple[Step, ...], influences: Mapping[int, Influence], marks: Mapping[int, Mark]
     ) -> None:
         """Show another trace."""
-        self.beginResetModel()
-        self._rows = [
-            TraceRow(number=number, step=step, influence=influences.get(number), mark=marks.get(number, Mark.NONE))
-            for number, step in enumerate(steps)
-        ]
         self._greatest = max((abs(one.contribution) for one in influences.values()), default=0.0)
-        self.endResetModel()
+        self.set_rows(
+            [
+                TraceRow(number=number, step=step, influence=influences.get(number), mark=marks.get(number, Mark.NONE))
+                for number, step in enumerate(steps)
+            ]
+        )
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

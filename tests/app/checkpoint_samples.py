@@ -107,12 +107,9 @@ def passes(epochs: int, count: int) -> list[told.PassFinished]:
 
 def teaching(connection: Connection) -> None:
     """Lists a workspace, and carries out every command on checkpoints; a training waits for its stop."""
-    studio_engines._hello(connection)
     made: list[told.CheckpointFacts] = []
-    for command in studio_engines._commands(connection):
+    for command in studio_engines.orders(connection):
         match command:
-            case events.OpenNetwork():
-                studio_engines._answer_open(connection, command)
             case events.StartRun():
                 connection.send(events.Notice(sentence=f"started with {command.config.checkpoint}"))
                 for event in list(recorded_run.RecordedRun(rounds=2, round_size=3).events())[:20]:

@@ -50,38 +50,43 @@ def _answer_open(connection: Connection, command: events.OpenNetwork) -> None:
     connection.send(recorded_run.opened(network))
 
 
-def playing(connection: Connection) -> None:
-    """Opens anything, plays a whole run at once, exports at once."""
+def orders(connection: Connection):
+    """Says hello, opens what is to be opened, and gives every other command."""
     _hello(connection)
     for command in _commands(connection):
+        if isinstance(command, events.OpenNetwork):
+            _answer_open(connection, command)
+        else:
+            yield command
+
+
+def _play_run(connection: Connection) -> None:
+    for event in recorded_run.RecordedRun(**_QUICK).events():
+        connection.send(event)
+
+
+def playing(connection: Connection) -> None:
+    """Opens anything, plays a whole run at once, exports at once."""
+    for command in orders(connection):
         match command:
-            case events.OpenNetwork():
-                _answer_open(connection, command)
             case events.StartRun():
-                for event in recorded_run.RecordedRun(**_QUICK).events():
-                    connection.send(event)
+                _play_run(connection)
             case events.ExportLibrary():
                 connection.send(events.LibraryBuilt(report=recorded_run.library(command.out)))
 
 
 def telling(connection: Connection) -> None:
     """Says in a notice which tasks a run is to tune."""
-    _hello(connection)
-    for command in _commands(connection):
+    for command in orders(connection):
         match command:
-            case events.OpenNetwork():
-                _answer_open(connection, command)
             case events.StartRun():
                 connection.send(events.Notice(sentence=f"tunes {', '.join(command.config.include)}"))
 
 
 def obedient(connection: Connection) -> None:
     """Starts a run and then obeys pause, resume and stop, each with a notice that names it."""
-    _hello(connection)
-    for command in _commands(connection):
+    for command in orders(connection):
         match command:
-            case events.OpenNetwork():
-                _answer_open(connection, command)
             case events.StartRun():
                 play = recorded_run.RecordedRun(**_QUICK).events()
                 for _ in range(40):
@@ -104,12 +109,9 @@ def obedient(connection: Connection) -> None:
 
 def deaf(connection: Connection) -> None:
     """Starts a run with a worker of its own and never listens again, not even to SIGTERM."""
-    _hello(connection)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    for command in _commands(connection):
+    for command in orders(connection):
         match command:
-            case events.OpenNetwork():
-                _answer_open(connection, command)
             case events.StartRun():
                 worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
                 connection.send(events.Notice(sentence=f"worker {worker.pid}"))
@@ -119,11 +121,8 @@ def deaf(connection: Connection) -> None:
 
 def crashing(connection: Connection) -> None:
     """Starts a run and is killed in the middle of it."""
-    _hello(connection)
-    for command in _commands(connection):
+    for command in orders(connection):
         match command:
-            case events.OpenNetwork():
-                _answer_open(connection, command)
             case events.StartRun():
                 play = recorded_run.RecordedRun(**_QUICK).events()
                 for _ in range(40):
@@ -147,14 +146,10 @@ def slow_to_open(connection: Connection) -> None:
 
 def inspecting(connection: Connection) -> None:
     """Plays a run, and shows any record; one of sketch 99 is refused, and at one of sketch 98 it dies."""
-    _hello(connection)
-    for command in _commands(connection):
+    for command in orders(connection):
         match command:
-            case events.OpenNetwork():
-                _answer_open(connection, command)
             case events.StartRun():
-                for event in recorded_run.RecordedRun(**_QUICK).events():
-                    connection.send(event)
+                _play_run(connection)
             case InspectSchedule(candidate=Candidate(sketch=98)):
                 os.kill(os.getpid(), signal.SIGKILL)
             case InspectSchedule(candidate=Candidate(sketch=99)):
