@@ -6,7 +6,7 @@ Shape legend: N records of one task, T tokens, F fields, K heads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -48,12 +48,7 @@ class RankedGroup:
 
     def pick(self, rows: Tensor) -> RankedGroup:
         """Some of the records, padded no further than the longest of them."""
-        lengths = None if self.given.lengths_N is None else self.given.lengths_N[rows]
-        kinds, fields = self.given.kinds_T[rows], self.given.fields_NTF[rows]
-        if lengths is not None:
-            longest = int(lengths.max())
-            kinds, fields = kinds[:, :longest], fields[:, :longest]
-        given = replace(self.given, kinds_T=kinds, fields_NTF=fields, lengths_N=lengths)
+        given = _cut(self.given, rows)
         return RankedGroup(given=given, labels_N=self.labels_N[rows], weights_KN=self.weights_KN[:, rows])
 
 
@@ -161,7 +156,7 @@ def _together(given: Sequence[RankerInput]) -> RankerInput:
     )
 
 
-def _cut(given: RankerInput, rows: slice) -> RankerInput:
+def _cut(given: RankerInput, rows: slice | Tensor) -> RankerInput:
     """Some of the candidates, padded no further than the longest of them."""
 
     def of_each(x: Tensor, alone: int) -> Tensor:
