@@ -1,7 +1,8 @@
 """Make a dataset of collected workspaces: ``python packaging/make_dataset.py WORKSPACE... --out resources/dataset``.
 
-Run from the checkout. Writes the Parquet files and, beside them, the data card (README.md), and says how large they
-are. Networks that no ``--split`` names are split by `tcl_core.dataset.assign_splits`.
+Run from the checkout. A dataset's folder among the workspaces is merged like one, so that what was measured elsewhere
+stays. Writes the Parquet files and, beside them, the data card (README.md), and says how large they are. Networks that
+no ``--split`` and no dataset names are split by `tcl_core.dataset.assign_splits`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tcl_core.dataset import (  # noqa: E402
     Split,
     assign_splits,
     data_card,
+    is_dataset,
     merge_datasets,
     read_dataset,
     write_dataset,
@@ -37,17 +39,22 @@ CARD = "README.md"
 def make_dataset(
     paths: Sequence[Path], out: Path, splits: Mapping[str, Split], sources: Mapping[str, str]
 ) -> dict[str, int]:
-    """Merge the workspaces `paths` into the folder `out`, with its card; gives the bytes of each file by name.
+    """Merge workspaces and datasets into the folder `out`, with its card; gives the bytes of each file by name.
 
     Raises:
         UserError: a workspace that is none or holds nothing to learn from, datasets that cannot be merged, a full disk.
     """
-    parts = []
+    parts: list[Dataset] = []
+    known: dict[str, Split] = {}
     for path in paths:
+        if is_dataset(path):
+            parts.append(_with_sources(read_dataset(path), sources))
+            known |= {network.name: network.split for network in parts[-1].networks}
+            continue
         with Workspace.open(path, create=False, read_only=True) as workspace:
             parts.append(dataset_from(workspace, {}, sources))
-    # Held-out networks are chosen among those of all workspaces.
-    assigned = assign_splits((network.name for part in parts for network in part.networks), splits)
+    # Held-out networks are chosen among those of all parts.
+    assigned = assign_splits((network.name for part in parts for network in part.networks), {**known, **splits})
     write_dataset(out, merge_datasets([_with_splits(part, assigned) for part in parts]))
     sizes = {file.name: file.stat().st_size for file in sorted(out.glob("*.parquet"))}
     # What is told is what can be read back.
@@ -57,6 +64,11 @@ def make_dataset(
     except OSError as error:
         raise UserError("dataset", f"The data card {out / CARD} cannot be written: {error.strerror}.") from error
     return {**sizes, CARD: len(card.encode())}
+
+
+def _with_sources(part: Dataset, sources: Mapping[str, str]) -> Dataset:
+    networks = tuple(replace(network, source=sources.get(network.name, network.source)) for network in part.networks)
+    return replace(part, networks=networks)
 
 
 def _with_splits(part: Dataset, assigned: Mapping[str, Split]) -> Dataset:
@@ -81,7 +93,9 @@ def _split(text: str) -> tuple[str, Split]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, make, tell; 0, or 2 with one sentence."""
     parser = argparse.ArgumentParser(description="Merge collected workspaces into one dataset folder.")
-    parser.add_argument("workspaces", nargs="+", type=Path, metavar="WORKSPACE", help="a folder that collect filled")
+    parser.add_argument(
+        "workspaces", nargs="+", type=Path, metavar="WORKSPACE", help="a folder that collect filled, or a dataset's"
+    )
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the dataset's folder")
     parser.add_argument(
         "--split",

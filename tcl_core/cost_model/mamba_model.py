@@ -12,7 +12,7 @@ import torch
 from tcl_core.batches import FloatArray, TokenBatch
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.cost_model.scans import choose_ops
-from tcl_core.cost_model.token_model import Scorer, TokenModel
+from tcl_core.cost_model.token_model import Scorer, TokenModel, floats
 
 _WORTH_SHARING = 32
 """Candidates from which on reading their common beginning apart pays."""
@@ -44,11 +44,11 @@ class MambaModel(TokenModel[Ranker]):
         kinds_T = torch.tensor(batch.kinds, dtype=torch.int64, device=self._device)
         prefix = self._network.read_prefix(
             kinds_T[:shared],
-            self._tensor(batch.fields[0, :shared]),
-            self._tensor(batch.task),
-            self._tensor(batch.platform),
+            floats(batch.fields[0, :shared], self._device),
+            floats(batch.task, self._device),
+            floats(batch.platform, self._device),
         )
-        return lambda fields: self._network.resume(prefix, kinds_T[shared:], self._tensor(fields[:, shared:]))
+        return lambda fields: self._network.resume(prefix, kinds_T[shared:], floats(fields[:, shared:], self._device))
 
 
 def _shared_tokens(fields_NTF: FloatArray) -> int:

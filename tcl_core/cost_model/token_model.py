@@ -24,12 +24,52 @@ and faults in again page by page (21 tokens: 64 us of processor time a candidate
 96)."""
 
 RankerT = TypeVar("RankerT", bound=TokenRanker)
+Column = Callable[[RankerInput], tuple[Tensor, Tensor]]
+"""Raw scores [N, K] and pooled states [N, W], as a `TokenRanker` gives them."""
 Scorer = Callable[[FloatArray], tuple[Tensor, Tensor]]
 """Fields [N, T, F] of a batch -> raw scores [N, K] and pooled states [N, W]."""
 
 
+def scorer(column: Column, batch: TokenBatch, device: torch.device) -> Scorer:
+    """What scores candidates of the batch's sketch."""
+
+    kinds_T = torch.tensor(batch.kinds, dtype=torch.int64, device=device)
+    task_C, platform_C = floats(batch.task, device), floats(batch.platform, device)
+    return lambda fields: column(
+        RankerInput(kinds_T=kinds_T, fields_NTF=floats(fields, device), task_C=task_C, platform_C=platform_C)
+    )
+
+
+def floats(array: FloatArray, device: torch.device) -> Tensor:
+    """As float32 on the device."""
+    return torch.tensor(array, dtype=torch.float32, device=device)
+
+
+def predict_in_parts(score: Scorer, fields_NTF: FloatArray, scale_K: Tensor, width: int) -> Prediction:
+    """Score = mean over heads brought to one scale, spread = standard deviation over heads, embedding = pooled state.
+
+    Args:
+        width: of the pooled state.
+    """
+    count = len(fields_NTF)
+    scores, spread = np.zeros(count, np.float32), np.zeros(count, np.float32)
+    embeddings = np.zeros((count, width), np.float32)
+
+    @torch.inference_mode()
+    def answer(part: slice) -> None:
+        raw_NK, pooled_NW = score(fields_NTF[part])
+        scores_NK = raw_NK / scale_K
+        scores[part] = scores_NK.mean(dim=1).cpu().numpy()
+        spread[part] = scores_NK.std(dim=1, unbiased=False).cpu().numpy()
+        embeddings[part] = pooled_NW.cpu().numpy()
+
+    parts = [slice(low, low + _MICRO_BATCH) for low in range(0, count, _MICRO_BATCH)]
+    side_by_side(answer, parts, scale_K.device)
+    return Prediction(scores=scores, spread=spread, embeddings=embeddings)
+
+
 class TokenModel(TorchModel[RankerT, RankedGroup]):
-    """Score = mean over heads, spread = standard deviation over heads, embedding = pooled hidden state.
+    """Answers as `predict_in_parts` says.
 
     Until there was something to learn from, scores and spread are zero and the embeddings are those of
     `untrained_embedding`, of the same width.
@@ -50,30 +90,13 @@ class TokenModel(TorchModel[RankerT, RankedGroup]):
 
     def _predict(self, batch: FeatureBatch) -> Prediction:
         tokens = self._tokens(batch)
-        count = len(tokens)
-        scores, spread = np.zeros(count, np.float32), np.zeros(count, np.float32)
-        embeddings = np.zeros((count, self._network.width), np.float32)
         self._network.eval()
         with torch.inference_mode():
             score = self._scorer(tokens)
-
-        @torch.inference_mode()
-        def answer(part: slice) -> None:
-            raw_NK, pooled_NW = score(tokens.fields[part])
-            scores_NK = self._network.standardise(raw_NK)
-            scores[part] = scores_NK.mean(dim=1).cpu().numpy()
-            spread[part] = scores_NK.std(dim=1, unbiased=False).cpu().numpy()
-            embeddings[part] = pooled_NW.cpu().numpy()
-
-        side_by_side(answer, [slice(low, low + _MICRO_BATCH) for low in range(0, count, _MICRO_BATCH)], self._device)
-        return Prediction(scores=scores, spread=spread, embeddings=embeddings)
+        return predict_in_parts(score, tokens.fields, self._network.heads.scale, self._network.width)
 
     def _scorer(self, batch: TokenBatch) -> Scorer:
-        kinds_T = torch.tensor(batch.kinds, dtype=torch.int64, device=self._device)
-        task_C, platform_C = self._tensor(batch.task), self._tensor(batch.platform)
-        return lambda fields: self._network(
-            RankerInput(kinds_T=kinds_T, fields_NTF=self._tensor(fields), task_C=task_C, platform_C=platform_C)
-        )
+        return scorer(self._network, batch, self._device)
 
     def _groups(self, groups: Sequence[TaskGroup], cancel: CancelToken | None) -> list[RankedGroup]:
         if cancel is not None and cancel.stopped:
@@ -87,6 +110,3 @@ class TokenModel(TorchModel[RankerT, RankedGroup]):
 
     def _tokens(self, batch: FeatureBatch) -> TokenBatch:
         return require_tokens(batch, f"the cost model '{self.name}'")
-
-    def _tensor(self, array: FloatArray) -> Tensor:
-        return torch.tensor(array, dtype=torch.float32, device=self._device)

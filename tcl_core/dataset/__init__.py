@@ -27,6 +27,7 @@ __all__ = [
     "bundled_dataset_path",
     "content_digest",
     "data_card",
+    "is_dataset",
     "measure_noise",
     "merge_datasets",
     "read_dataset",
@@ -38,6 +39,13 @@ __all__ = [
 def bundled_dataset_path() -> Path:
     """The folder of the dataset that ships, in a checkout as in an installed package."""
     return Path(str(resources.files("resources") / "dataset"))
+
+
+def is_dataset(directory: Path) -> bool:
+    """Whether the folder has a dataset's files, damaged ones included."""
+    from tcl_core.dataset.schema import SCHEMAS, file_name
+
+    return all((directory / file_name(name)).is_file() for name in SCHEMAS)
 
 
 def read_dataset(directory: Path) -> Dataset:

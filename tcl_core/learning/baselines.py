@@ -187,7 +187,7 @@ class Momentum(_Baseline):
         if platform == self._last:
             return self._model.predict(batch)
         self._slow.eval()
-        return predict(self._slow, self._slow.heads.scale, batch)
+        return predict(self._slow, self._slow, self._slow.heads.scale, batch)
 
     @property
     def size_bytes(self) -> int:

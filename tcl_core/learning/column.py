@@ -5,23 +5,21 @@ Shape legend: N candidates, K heads, W width, G groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch
+from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup, TokenBatch
 from tcl_core.config import CostModelConfig
 from tcl_core.cost_model.mamba_model import MambaModel
 from tcl_core.cost_model.ranker import Ranker, RankerInput
 from tcl_core.cost_model.side_by_side import side_by_side
+from tcl_core.cost_model.token_model import Column, predict_in_parts, scorer
 from tcl_core.cost_model.training import SCALE_LIMIT, RankedGroup, rank_group, scale_of, some_rows
 from tcl_core.cost_model.untrained_embedding import untrained_embeddings
-
-Column = Callable[[RankerInput], tuple[Tensor, Tensor]]
-"""Raw scores [N, K] and pooled states [N, W], as `Ranker` gives them."""
 
 _MICRO_BATCH = 64
 
@@ -87,24 +85,11 @@ def no_prediction(batch: TokenBatch, width: int) -> Prediction:
     return Prediction(scores=zeros, spread=zeros.copy(), embeddings=untrained_embeddings(batch, width))
 
 
-@torch.inference_mode()
-def predict(column: Column, scale_K: Tensor, batch: TokenBatch) -> Prediction:
-    """Score = mean over heads, spread = standard deviation over heads, embedding = pooled state."""
+def predict(column: Column, ranker: Ranker, scale_K: Tensor, batch: TokenBatch) -> Prediction:
+    """See `predict_in_parts`.
 
-    def tensor(array: FloatArray) -> Tensor:
-        return torch.tensor(array, dtype=torch.float32, device=scale_K.device)
+    Args:
+        ranker: what the column is made of.
+    """
 
-    whole = RankerInput(
-        kinds_T=torch.tensor(batch.kinds, dtype=torch.int64, device=scale_K.device),
-        fields_NTF=tensor(batch.fields),
-        task_C=tensor(batch.task),
-        platform_C=tensor(batch.platform),
-    )
-    read = torch.inference_mode()(lambda part: column(replace(whole, fields_NTF=part)))
-    answers = side_by_side(read, torch.split(whole.fields_NTF, _MICRO_BATCH), scale_K.device)
-    scores_NK = torch.cat([scores for scores, _ in answers]) / scale_K
-    return Prediction(
-        scores=scores_NK.mean(dim=1).cpu().numpy(),
-        spread=scores_NK.std(dim=1, unbiased=False).cpu().numpy(),
-        embeddings=torch.cat([pooled for _, pooled in answers]).cpu().numpy(),
-    )
+    return predict_in_parts(scorer(column, batch, scale_K.device), batch.fields, scale_K, ranker.width)

@@ -217,7 +217,7 @@ def _answer(column: Ranker | ActiveColumn, batch: FeatureBatch) -> Prediction:
     tokens = require_tokens(batch, "the learner")
     column.eval()
     ranker = column.ranker if isinstance(column, ActiveColumn) else column
-    return predict(column, ranker.heads.scale, tokens)
+    return predict(column, ranker, ranker.heads.scale, tokens)
 
 
 def _top1(column: Ranker | ActiveColumn, validation: Sequence[TaskGroup]) -> float | None:

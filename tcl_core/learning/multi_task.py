@@ -20,11 +20,11 @@ from tcl_core.cost_model.base import EpochWatch
 from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.offline import require_pairs, top1
 from tcl_core.cost_model.ranker import Heads, Ranker, RankerInput
+from tcl_core.cost_model.token_model import Column
 from tcl_core.cost_model.training import RankedGroup, group_scores, ranking_objective
 from tcl_core.events import CancelToken
 from tcl_core.learning.base import LearnReport, PlatformData, PlatformLearner
 from tcl_core.learning.column import (
-    Column,
     make_ranker,
     no_prediction,
     numbers_bytes,
@@ -71,7 +71,7 @@ class Trunk(nn.Module):
     def predict(self, platform: str, batch: TokenBatch) -> Prediction:
         """Under the platform's heads."""
         self.eval()
-        return predict(self.column(platform), self.heads_of(platform).scale, batch)
+        return predict(self.column(platform), self.ranker, self.heads_of(platform).scale, batch)
 
 
 @dataclass(frozen=True, kw_only=True)

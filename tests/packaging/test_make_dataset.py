@@ -103,6 +103,25 @@ def test_workspaces_become_one_dataset_with_its_card(tmp_path: Path, capsys: pyt
     assert make_dataset.main(arguments) == 0  # over the old one
 
 
+def test_a_dataset_among_the_workspaces_keeps_its_records_and_splits(tmp_path: Path) -> None:
+    first = a_workspace(tmp_path / "first", "cafe01", "a", "b", "c")
+    data = tmp_path / "data"
+    assert make_dataset.main([str(first), "--out", str(data), "--split", "b=test", "--source", "a=ours"]) == 0
+    before = {network.name: network for network in read_dataset(data).networks}
+    second = a_workspace(tmp_path / "second", "beef02", "b", "d")
+
+    assert make_dataset.main([str(data), str(second), "--out", str(data), "--source", "c=theirs"]) == 0
+
+    made = read_dataset(data)
+    assert {*made.platforms} == {"cafe01", "beef02"}
+    assert len(made.records) == 5
+    after = {network.name: network for network in made.networks}
+    assert {name: network.split for name, network in after.items() if name in before} == {
+        name: network.split for name, network in before.items()
+    }
+    assert (after["a"].source, after["c"].source) == ("ours", "theirs")
+
+
 def test_refusals_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert make_dataset.main([str(tmp_path / "none"), "--out", str(tmp_path / "data")]) == 2
     error = capsys.readouterr().err

@@ -1,0 +1,105 @@
+"""Make the checkpoint that ships: ``python packaging/make_checkpoint.py --out resources/checkpoints/cpu.safetensors``.
+
+Run from the checkout. Continual knowledge distillation takes the dataset's platforms of one kind in sequence, from the
+weakest to the strongest as the table "continual" does, with the records of the training networks; test networks are
+never trained on, and the metrics in the file are theirs. Each platform's checkpoint is the next one's parent; the last
+one stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tcl_core.checkpoints import CheckpointFile, Origin, lineage_after, save_stamped  # noqa: E402
+from tcl_core.command_line.output import Output  # noqa: E402
+from tcl_core.command_line.passes import PassWatch  # noqa: E402
+from tcl_core.dataset import bundled_dataset_path, read_dataset  # noqa: E402
+from tcl_core.domain import CheckpointKind  # noqa: E402
+from tcl_core.errors import UserError  # noqa: E402
+from tcl_core.evaluation.context import Context, EvaluationConfig  # noqa: E402
+from tcl_core.evaluation.platforms import platform_data, platform_top1  # noqa: E402
+from tcl_core.events import CancelToken  # noqa: E402
+from tcl_core.features import LAYOUT  # noqa: E402
+from tcl_core.learning.checkpoints import LearnedOrigin, save_learner  # noqa: E402
+from tcl_core.learning.continual import ContinualLearner  # noqa: E402
+
+
+def make_checkpoint(context: Context, out: Path, share: float, seed: int, watch: PassWatch) -> CheckpointFile:
+    """Learn `share` of every platform's records, one platform after another, and write the last checkpoint to `out`.
+
+    Raises:
+        UserError: fewer than two platforms, nothing to learn from, or a full disk.
+    """
+    learner = ContinualLearner(context.config.learner, context.config.cost_model, LAYOUT, seed)
+    parent: CheckpointFile | None = None
+    for fingerprint in context.sequence(seed):
+        watch.phase(context.name(fingerprint))
+        parent = _learn(context, learner, fingerprint, share, watch, parent, out)
+    if parent is None:
+        raise AssertionError("a sequence has two platforms at least")
+    return parent
+
+
+def _learn(
+    context: Context,
+    learner: ContinualLearner,
+    fingerprint: str,
+    share: float,
+    watch: PassWatch,
+    parent: CheckpointFile | None,
+    out: Path,
+) -> CheckpointFile:
+    platform, digest = context.dataset.platforms[fingerprint], context.dataset.digest
+    report = learner.learn(platform_data(context, fingerprint, share, learner.seed), watch.show, CancelToken())
+    metrics = [("top1", platform_top1(context, learner, fingerprint, learner.seed))]
+    if report.validation_top1 is not None:
+        metrics.append(("validation_top1", report.validation_top1))
+    origin = Origin(
+        kind=CheckpointKind.LEARNED,
+        platform=platform,
+        lineage=lineage_after(parent.origin if parent else None, platform),
+        parent=parent.digest if parent else None,
+        data_hash=digest,
+        records=report.records,
+        metrics=tuple(metrics),
+        seed=learner.seed,
+    )
+    learned = LearnedOrigin(platform=platform, data_digest=digest, parent=origin.parent, metrics=origin.metrics)
+
+    def write(path: Path) -> None:
+        save_learner(path, learner, learned)
+
+    return save_stamped(write, origin, out)
+
+
+def main(arguments: Sequence[str] | None = None, config: EvaluationConfig | None = None) -> int:
+    """Parse, learn, tell; 0, or 2 with one sentence. `config`: other settings than the tables', for tests."""
+    parser = argparse.ArgumentParser(description="Learn the platforms of a dataset into the checkpoint that ships.")
+    parser.add_argument(
+        "--dataset", type=Path, default=bundled_dataset_path(), metavar="DIR", help="a dataset's folder"
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the checkpoint's file")
+    parser.add_argument("--share", type=float, default=1.0, metavar="S", help="of each platform's records")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parsed = parser.parse_args(arguments)
+    output = Output(as_json=False)
+    try:
+        context = Context(read_dataset(parsed.dataset), config or EvaluationConfig(), parsed.out.parent)
+        with PassWatch(output) as watch:
+            made = make_checkpoint(context, parsed.out, parsed.share, parsed.seed, watch)
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    metrics = ", ".join(f"{name} {value:.4f}" for name, value in (made.origin.metrics if made.origin else ()))
+    output.result.print(f"{made.path}: {made.size_bytes:,} bytes; {metrics}", soft_wrap=True, markup=False)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,62 @@
+"""A dataset's platforms into one checkpoint, as `packaging/make_checkpoint.py` does it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import make_checkpoint
+import pytest
+
+from tcl_core.checkpoints import describe
+from tcl_core.checkpoints.start import check_asked
+from tcl_core.dataset import Dataset, sealed, write_dataset
+from tcl_core.domain import CheckpointKind
+from tcl_core.evaluation.context import EvaluationConfig
+from tests.tcl_core.conftest import cpu_platform, matmul_task
+from tests.tcl_core.evaluation.conftest import STRONG, WEAK, config, dataset
+
+__all__ = ["config", "cpu_platform", "dataset", "matmul_task"]
+
+
+@pytest.fixture
+def folder(dataset: Dataset, tmp_path: Path) -> Path:
+    write_dataset(tmp_path / "data", sealed(dataset))
+    return tmp_path / "data"
+
+
+def test_the_platforms_are_learned_in_sequence(
+    folder: Path, config: EvaluationConfig, dataset: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder.parent / "checkpoints" / "cpu.safetensors"
+    assert make_checkpoint.main(["--dataset", str(folder), "--out", str(out)], config) == 0
+    made = describe(out)
+    assert made.origin is not None
+    assert made.origin.kind is CheckpointKind.LEARNED
+    assert made.origin.lineage == tuple(dataset.platforms[name].name for name in (WEAK, STRONG))
+    assert made.origin.platform.fingerprint == STRONG
+    assert made.origin.parent
+    assert made.origin.records > 0
+    assert set(dict(made.origin.metrics)) == {"top1", "validation_top1"}
+    assert check_asked(out, "mamba").learned
+    printed = capsys.readouterr()
+    assert f"{made.size_bytes:,} bytes; top1 " in printed.out
+    assert printed.err.index(f"{WEAK} CPU") < printed.err.index(f"{STRONG} CPU")
+
+
+def test_refusals_are_one_sentence(
+    folder: Path, config: EvaluationConfig, dataset: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder.parent / "cpu.safetensors"
+    assert make_checkpoint.main(["--dataset", str(folder.parent / "none"), "--out", str(out)], config) == 2
+    assert "There is no dataset in" in capsys.readouterr().err
+    alone = replace(
+        dataset,
+        platforms={WEAK: dataset.platforms[WEAK]},
+        sketches={key: value for key, value in dataset.sketches.items() if key[1] == WEAK},
+        records={key: value for key, value in dataset.records.items() if key[1] == WEAK},
+    )
+    write_dataset(folder, sealed(alone))
+    assert make_checkpoint.main(["--dataset", str(folder), "--out", str(out)], config) == 2
+    assert "one platform only" in capsys.readouterr().err
+    assert not out.exists()
