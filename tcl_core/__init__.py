@@ -18,6 +18,8 @@ room                      what it does                                          
 ``config``                one frozen, keyword-only config per stage                                -
 ``events``                what a run tells its watcher, what a watcher asks of a run               -
 ``checkpoint_events``     the same for checkpoints, training and learning                          -
+``evaluation_events``     the same for figures of checkpoints by platform                          -
+``pool_events``           where the candidates of a pool lie, and which were chosen                numpy
 ``schedule_events``       the same for one record's schedule                                       -
 ``errors``                the sentences a person gets                                              -
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm

@@ -25,6 +25,7 @@ class CheckpointFacts:
         model: the cost model it holds; "ckd" for a learned one; "" when the file cannot be read.
         platform: whose records it learned from last, where that is known.
         starts: fingerprints of the platforms whose runs start from it when nothing else is asked for.
+        chosen: those of them for which a person wanted it so.
         digest, parent: of its content, and of the checkpoint it went on from; "" and None where there is none.
         lineage: names of all platforms it has learned from, oldest first.
         records: labelled candidates it was trained on last; None where nobody noted it.
@@ -40,6 +41,7 @@ class CheckpointFacts:
     model: str
     platform: Platform | None
     starts: tuple[str, ...]
+    chosen: tuple[str, ...] = ()
     digest: str = ""
     parent: str | None = None
     lineage: tuple[str, ...] = ()
@@ -105,6 +107,7 @@ class Deed(StrEnum):
     EXPORTED = "exported"
     IMPORTED = "imported"
     REMOVED = "removed"
+    DEFAULT = "default"
     TRAINED = "trained"
     LEARNED = "learned"
 
@@ -175,6 +178,19 @@ class RemoveCheckpoint(CheckpointCommand):
     """Command: forget a checkpoint and delete its file where that lies in the workspace. `name`: see `shelf.find`."""
 
     name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetDefault(CheckpointCommand):
+    """Command: runs on a platform start from a checkpoint when nothing else is asked for.
+
+    Attributes:
+        name: see `shelf.find`; None takes a default back.
+        platform: fingerprint.
+    """
+
+    name: str | None
+    platform: str
 
 
 @dataclass(frozen=True, kw_only=True)

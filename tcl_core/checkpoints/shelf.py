@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tcl_core.checkpoints.file import CheckpointFile, describe, stamp
 from tcl_core.checkpoints.origin import Origin
-from tcl_core.checkpoints.start import shipped_paths
+from tcl_core.checkpoints.start import leads, shipped_paths
+from tcl_core.config import KNOWLEDGE_MODEL, LEARNED_MODEL
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
@@ -27,6 +28,7 @@ class Entry:
         kind: a `CheckpointKind`, or `SHIPPED`.
         platform: whose records it learned from last, where that is known.
         starts: fingerprints of the workspace's platforms whose runs start from it when nothing else is asked for.
+        chosen: fingerprints of the platforms that a person made it the default of.
         file: what it says of itself; None when it cannot be read, and `problem` says why.
     """
 
@@ -38,6 +40,7 @@ class Entry:
     starts: tuple[str, ...]
     file: CheckpointFile | None
     problem: str = ""
+    chosen: tuple[str, ...] = ()
 
     @property
     def origin(self) -> Origin | None:
@@ -47,7 +50,7 @@ class Entry:
 def entries(workspace: Workspace | None) -> tuple[Entry, ...]:
     """The workspace's checkpoints, oldest first, its runs' own models, then what ships."""
     found = [*(_noted(workspace) if workspace else ()), *(_shipped(workspace))]
-    return tuple(found)
+    return tuple(_with_defaults(workspace, found) if workspace else found)
 
 
 def find(workspace: Workspace | None, name: str) -> Entry:
@@ -71,6 +74,25 @@ def find(workspace: Workspace | None, name: str) -> Entry:
     there = ", ".join(one.name for one in known) or "nothing"
     where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
     raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")
+
+
+def ancestors(workspace: Workspace | None, entry: Entry) -> tuple[tuple[Entry, ...], str]:
+    """The checkpoints that one descends from, oldest first, and the digest of the first that is not there ("" if none).
+
+    Of several copies of one checkpoint the first listed stands for all.
+    """
+    by_digest: dict[str, Entry] = {}
+    for one in entries(workspace):
+        if one.file is not None:
+            by_digest.setdefault(one.file.digest, one)
+    found: list[Entry] = []
+    missing = entry.origin.parent if entry.origin else None
+    while missing in by_digest:
+        parent = by_digest.pop(missing)  # each once: a file that names itself ends here
+        found.append(parent)
+        missing = parent.origin.parent if parent.origin else None
+    told = {one.file.digest for one in found if one.file}
+    return tuple(reversed(found)), "" if missing is None or missing in told else missing
 
 
 def export_checkpoint(workspace: Workspace | None, name: str, out: Path) -> CheckpointFile:
@@ -130,9 +152,44 @@ def remove_checkpoint(workspace: Workspace, name: str) -> Entry:
         )
     if entry.id is not None:
         workspace.remove_checkpoint(entry.id)
+    for platform, path in workspace.defaults().items():
+        if path.resolve() == entry.path.resolve():
+            workspace.set_default(platform, None)
     if inside:
         _delete(entry.path)
     return entry
+
+
+def set_default(workspace: Workspace, name: str, fingerprint: str | None = None) -> tuple[Entry, Platform]:
+    """Make a checkpoint the one that runs on a platform start from when nothing else is asked for.
+
+    Args:
+        fingerprint: of the platform; None for the one that the checkpoint learned from last.
+
+    Raises:
+        UserError: no such checkpoint or platform, it is damaged, of another feature vocabulary or kind of hardware.
+    """
+    entry = _readable(find(workspace, name))
+    if entry.file is None or not entry.file.fits:
+        raise UserError(
+            "checkpoint", f"{entry.name} was made for another feature vocabulary, so that no run can start from it."
+        )
+    wanted = fingerprint or (entry.platform.fingerprint if entry.platform else "")
+    platform = next((one for one in workspace.platforms() if one.fingerprint == wanted), None)
+    if platform is None:
+        raise UserError(
+            "checkpoint",
+            f"The workspace {workspace.path} has no platform {wanted or '(none was named)'}; tune or collect on it "
+            "first, or name one of its platforms.",
+        )
+    if entry.platform is not None and entry.platform.kind != platform.kind:
+        raise UserError(
+            "checkpoint",
+            f"{entry.name} has learned {entry.platform.kind} platforms and {platform.name} is {platform.kind}; CPUs "
+            "and GPUs keep knowledge of their own.",
+        )
+    workspace.set_default(platform.fingerprint, entry.path)
+    return entry, platform
 
 
 def note(workspace: Workspace, file: CheckpointFile) -> int:
@@ -179,6 +236,29 @@ def _noted(workspace: Workspace) -> Iterator[Entry]:
             owner = _owner(workspace, entry, platforms)
             starts = (owner.fingerprint,) if owner else ()
             yield replace(entry, platform=owner, starts=starts)
+
+
+def _with_defaults(workspace: Workspace, found: list[Entry]) -> Iterator[Entry]:
+    """The entries with what persons made the default in place of what would be it otherwise."""
+    places = {fingerprint: path.resolve() for fingerprint, path in workspace.defaults().items()}
+    chosen = {
+        one.path.resolve(): tuple(key for key, path in places.items() if path == one.path.resolve()) for one in found
+    }
+    leading = {key for one in found for key in chosen[one.path.resolve()] if one.file and _leads(workspace, key, one)}
+    for entry in found:
+        here = chosen[entry.path.resolve()]
+        kept = (key for key in entry.starts if key not in leading)
+        yield replace(entry, chosen=here, starts=(*kept, *(key for key in here if key in leading)))
+
+
+def _leads(workspace: Workspace, fingerprint: str, entry: Entry) -> bool:
+    """Whether runs on a platform start from an entry that is its default, rather than from what came of it."""
+    assert entry.file is not None
+    model = KNOWLEDGE_MODEL if entry.file.model == LEARNED_MODEL else entry.file.model
+    try:
+        return leads(entry.path, workspace.checkpoint_path(fingerprint, model))
+    except UserError:  # the workspace's own model is damaged, and its own entry says so
+        return True
 
 
 def _owner(workspace: Workspace, entry: Entry, platforms: dict[str, Platform]) -> Platform | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tcl_core.checkpoints.file import describe
+from tcl_core.checkpoints.file import CheckpointFile, describe
 from tcl_core.config import COLD, KNOWLEDGE_MODEL, LEARNED_MODEL
 from tcl_core.cost_model.base import CostModel
 from tcl_core.cost_model.checkpoint import read_checkpoint
@@ -26,7 +26,8 @@ class Start:
     Attributes:
         path: the checkpoint; None for a cold start.
         learned: whether it is a learned checkpoint, whose knowledge base is what starts the model.
-        reason: who chose it: "asked", "workspace" (the model of earlier runs goes on), or "shipped".
+        reason: who chose it: "asked", "default" (a person, for all runs on the platform), "workspace" (the model of
+            earlier runs goes on), or "shipped".
     """
 
     path: Path | None
@@ -48,8 +49,8 @@ def choose_start(workspace: Workspace, platform: Platform, model: str, asked: st
     """The checkpoint that a run with this cost model starts from.
 
     Args:
-        asked: a file, `COLD`, or None for the workspace's own model of this platform, else the one that ships for
-            this kind of platform, else a cold start.
+        asked: a file, `COLD`, or None for the platform's default, else the workspace's own model of this platform,
+            else the one that ships for this kind of platform, else a cold start.
 
     Raises:
         UserError: the checkpoint asked for, or the workspace's own, is not there, damaged, of another cost model or of
@@ -59,11 +60,31 @@ def choose_start(workspace: Workspace, platform: Platform, model: str, asked: st
         return Start(path=None)
     if asked is not None:
         return check_asked(Path(asked), model)
+    default = workspace.defaults().get(platform.fingerprint)
     own = workspace.checkpoint_path(platform.fingerprint, model)
+    if default is not None and leads(default, own) and holds(describe(default), model):
+        return replace(check_asked(default, model), reason="default")
     if own.exists():
         read_checkpoint(own, model, LAYOUT)
         return Start(path=own, reason="workspace")
     return _shipped(shipped_path(platform.kind), model)
+
+
+def leads(default: Path, own: Path) -> bool:
+    """Whether runs start from a default: the workspace's own model goes on once it has begun with it, or is it.
+
+    Raises:
+        UserError: either of them cannot be read.
+    """
+    if not own.exists():
+        return True
+    origin = describe(own).origin
+    return default.resolve() != own.resolve() and (origin is None or origin.parent != describe(default).digest)
+
+
+def holds(file: CheckpointFile, model: str) -> bool:
+    """Whether a run with this cost model can start from a checkpoint; from a learned one with its knowledge base."""
+    return file.model == model or (file.model == LEARNED_MODEL and model == KNOWLEDGE_MODEL)
 
 
 def load_start(model: CostModel, start: Start) -> None:
@@ -102,15 +123,14 @@ def check_asked(path: Path, model: str) -> Start:
         UserError: not there, damaged, of another cost model or of another feature vocabulary.
     """
     found = describe(path)
-    learned = found.model == LEARNED_MODEL and model == KNOWLEDGE_MODEL
-    if not learned and found.model != model:
+    if not holds(found, model):
         raise UserError(
             "checkpoint",
             f"The checkpoint {path} holds the cost model '{found.model}', not '{model}'; name another, or choose "
             f"--cost-model {KNOWLEDGE_MODEL if found.model == LEARNED_MODEL else found.model}.",
         )
     read_checkpoint(path, found.model, LAYOUT)  # refuses another feature vocabulary
-    return Start(path=path.resolve(), learned=learned)
+    return Start(path=path.resolve(), learned=found.model == LEARNED_MODEL)
 
 
 def _shipped(path: Path, model: str) -> Start:
@@ -118,7 +138,6 @@ def _shipped(path: Path, model: str) -> Start:
     if not path.exists():
         return Start(path=None, reason="shipped")
     found = describe(path)
-    learned = found.model == LEARNED_MODEL and model == KNOWLEDGE_MODEL
-    if not found.fits or not (learned or found.model == model):
+    if not found.fits or not holds(found, model):
         return Start(path=None, reason="shipped")
-    return Start(path=path, learned=learned, reason="shipped")
+    return Start(path=path, learned=found.model == LEARNED_MODEL, reason="shipped")

@@ -1,4 +1,4 @@
-"""``checkpoints``: what cost models a workspace has and which ship; copying them out, in, and away."""
+"""``checkpoints``: the cost models of a workspace and those that ship: how good they are; copied out, in, away."""
 
 from __future__ import annotations
 
@@ -10,16 +10,35 @@ from pathlib import Path
 from rich.table import Table
 
 from tcl_core.checkpoints.file import CheckpointFile
-from tcl_core.checkpoints.shelf import Entry, entries, export_checkpoint, find, import_checkpoint, remove_checkpoint
+from tcl_core.checkpoints.shelf import (
+    Entry,
+    entries,
+    export_checkpoint,
+    find,
+    import_checkpoint,
+    remove_checkpoint,
+    set_default,
+)
+from tcl_core.command_line import checkpoint_evaluation
 from tcl_core.command_line.checkpoint_text import entry_json, entry_legend, entry_table, file_json
 from tcl_core.command_line.output import Output
+from tcl_core.config import COLD
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
+from tcl_core.training.platform_choice import choose_platform
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
     """Carry out one action."""
-    actions = {"list": _list, "show": _show, "export": _export, "import": _import, "remove": _remove}
+    actions = {
+        "list": _list,
+        "show": _show,
+        "export": _export,
+        "import": _import,
+        "remove": _remove,
+        "evaluate": _evaluate,
+        "default": _default,
+    }
     actions[arguments.action](arguments, output)
 
 
@@ -85,6 +104,26 @@ def _remove(arguments: argparse.Namespace, output: Output) -> None:
         entry = remove_checkpoint(workspace, arguments.name)
     kept = f"; its file {entry.path} stays" if entry.path.exists() else ""
     _changed(f"removed {entry.name}{kept}", entry, output)
+
+
+def _evaluate(arguments: argparse.Namespace, output: Output) -> None:
+    with _reading(arguments) as workspace:
+        checkpoint_evaluation.run(workspace, arguments, output)
+
+
+def _default(arguments: argparse.Namespace, output: Output) -> None:
+    with Workspace.open(Path(arguments.workspace), create=False) as workspace:
+        named = choose_platform(workspace, arguments.platform) if arguments.platform else None
+        if arguments.name != COLD:
+            entry, platform = set_default(workspace, arguments.name, named.fingerprint if named else None)
+            _changed(f"runs on {platform.name} start from {entry.name}", find(workspace, str(entry.path)), output)
+            return
+        if named is None:
+            raise UserError("platform", "Name the platform whose default is to go, with --platform.")
+        workspace.set_default(named.fingerprint, None)
+    if not output.json:
+        output.result.print(f"{named.name} has no default any more", soft_wrap=True, markup=False)
+    output.emit({"platform": named.fingerprint, "default": None})
 
 
 def _done(text: str, file: CheckpointFile, output: Output) -> None:

@@ -212,7 +212,9 @@ def _add_evaluate(commands: Commands) -> None:
 
 
 def _add_checkpoints(commands: Commands) -> None:
-    checkpoints = _add(commands, "checkpoints", "list, show, export, import and remove checkpoints of cost models")
+    checkpoints = _add(
+        commands, "checkpoints", "list, show, evaluate, export, import, remove checkpoints, set a default"
+    )
     actions = checkpoints.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in (
         ("list", "every checkpoint of a workspace, and those that ship"),
@@ -220,15 +222,23 @@ def _add_checkpoints(commands: Commands) -> None:
         ("export", "copy a checkpoint out of a workspace"),
         ("import", "check a checkpoint and take it into a workspace"),
         ("remove", "delete a checkpoint of a workspace"),
+        ("default", "make one the start of all runs on a platform, or none with --platform to take it back"),
+        ("evaluate", "rank held-out networks with checkpoints, on every platform there are records of"),
     ):
         action = actions.add_parser(name, help=text, description=text)
         # Without a default: one given before the action's name must not be overwritten by it.
         action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object on stdout")
         if name == "import":
             action.add_argument("file", metavar="FILE")
+        elif name == "evaluate":
+            action.add_argument("names", nargs="+", metavar="NAME", help="as for show; one or several")
+            action.add_argument("--lineage", action="store_true", help="its ancestors, too: the forgetting matrix")
+            action.add_argument("--shipped", action="store_true", help="on the dataset that ships")
         elif name != "list":
             action.add_argument("name", metavar="NAME", help="its number or name as list shows it, or a file")
+        if name == "default":
+            action.add_argument("--platform", metavar="P", help="as for train; by default the one it learned last")
         if name == "export":
             action.add_argument("out", metavar="OUT")
-        needed = name in {"import", "remove"}
+        needed = name in {"import", "remove", "default"}
         action.add_argument("--workspace", required=needed, metavar="DIR")

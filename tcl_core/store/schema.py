@@ -81,6 +81,12 @@ STEPS: tuple[Step, ...] = (
         "ALTER TABLE checkpoints ADD COLUMN data_hash TEXT",
         "ALTER TABLE checkpoints ADD COLUMN feature_version INTEGER",
     ),
+    # What a person wants runs on a platform to start from.
+    (
+        """CREATE TABLE defaults (
+            platform TEXT PRIMARY KEY REFERENCES platforms (fingerprint), path TEXT NOT NULL
+        ) WITHOUT ROWID""",
+    ),
 )
 
 

@@ -17,7 +17,7 @@ from types import TracebackType
 
 from tcl_core.config import RunConfig
 from tcl_core.domain import Candidate, CheckpointKind, Network, Platform, Record, Sketch, Task
-from tcl_core.store import checkpoint_table, network_table, record_table, repeat_table, run_table
+from tcl_core.store import checkpoint_table, default_table, network_table, record_table, repeat_table, run_table
 from tcl_core.store.checkpoint_table import CheckpointRow
 from tcl_core.store.connect import connect_reader, connect_writer
 from tcl_core.store.lock import Locked, WriterLock, is_held
@@ -257,14 +257,12 @@ class Workspace:
         feature_version: int | None = None,
     ) -> int:
         """Note a saved cost model; gives its id. A path below the workspace moves with it. See `CheckpointRow`."""
-        path, folder = path.resolve(), self.path.resolve()
-        kept = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
         with self._writing() as connection:
             return checkpoint_table.add(
                 connection,
                 platform,
                 model_name,
-                kept,
+                self._kept(path),
                 records_used,
                 metrics,
                 kind,
@@ -286,6 +284,21 @@ class Workspace:
         """
         with self._writing() as connection:
             checkpoint_table.remove(connection, checkpoint_id)
+
+    def defaults(self) -> dict[str, Path]:
+        """The checkpoints a person made the default, by platform fingerprint."""
+        with self._reading() as connection:
+            return default_table.select_all(connection, self.path)
+
+    def set_default(self, platform: str, path: Path | None) -> None:
+        """Make a checkpoint the default of a platform; None forgets it. A path below the workspace moves with it."""
+        with self._writing() as connection:
+            default_table.put(connection, platform, None if path is None else self._kept(path))
+
+    def _kept(self, path: Path) -> str:
+        """A path as the database keeps it: relative where it lies below the workspace."""
+        path, folder = path.resolve(), self.path.resolve()
+        return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
     # Files beside the database
 

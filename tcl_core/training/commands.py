@@ -19,14 +19,23 @@ from tcl_core.checkpoint_events import (
     PastRun,
     PlatformRecords,
     RemoveCheckpoint,
+    SetDefault,
     TrainingPhase,
     TrainingStopped,
     TrainModel,
     WorkspaceListed,
 )
-from tcl_core.checkpoints.shelf import Entry, entries, export_checkpoint, import_checkpoint, remove_checkpoint
+from tcl_core.checkpoints.shelf import (
+    Entry,
+    entries,
+    export_checkpoint,
+    import_checkpoint,
+    remove_checkpoint,
+    set_default,
+)
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.errors import Interrupted, UserError
+from tcl_core.evaluation_events import EvaluateCheckpoints
 from tcl_core.events import CancelToken, CheckpointCommand, Event
 from tcl_core.store import Workspace
 
@@ -34,7 +43,7 @@ Send = Callable[[Event], None]
 
 
 def carry_out(command: CheckpointCommand, send: Send, cancel: CancelToken) -> Iterator[Event]:
-    """The events of one command; those of a training's passes go to `send` while it lasts.
+    """The events of one command; those of passes and steps go to `send` while it lasts.
 
     Raises:
         UserError: as the command line's; a listing tells its own problem instead.
@@ -56,10 +65,14 @@ def carry_out(command: CheckpointCommand, send: Send, cancel: CancelToken) -> It
                 entry = remove_checkpoint(workspace, command.name)
             kept = f"; its file {entry.path} stays" if entry.path.exists() else ""
             yield CheckpointDone(deed=Deed.REMOVED, path=str(entry.path), sentence=f"Removed {entry.name}{kept}.")
+        case SetDefault():
+            yield _set_default(command)
         case TrainModel():
             yield _train(command, send, cancel)
         case LearnPlatform():
             yield _learn(command, send, cancel)
+        case EvaluateCheckpoints():
+            yield _evaluate(command, send, cancel)
         case _:
             raise TypeError(f"nobody carries out {command!r}")
 
@@ -88,6 +101,7 @@ def facts(entry: Entry) -> CheckpointFacts:
         model="",
         platform=entry.platform,
         starts=entry.starts,
+        chosen=entry.chosen,
         problem=entry.problem,
     )
     file = entry.file
@@ -162,6 +176,17 @@ def _runs(workspace: Workspace) -> tuple[PastRun, ...]:
     )
 
 
+def _set_default(command: SetDefault) -> Event:
+    with Workspace.open(_needed(command), create=False) as workspace:
+        if command.name is None:
+            workspace.set_default(command.platform, None)
+            sentence = "Runs start from the workspace's own model again, else from what ships."
+            return CheckpointDone(deed=Deed.DEFAULT, path="", sentence=sentence)
+        entry, platform = set_default(workspace, command.name, command.platform)
+    sentence = f"Runs on {platform.name} start from {entry.name} when nothing else is asked for."
+    return CheckpointDone(deed=Deed.DEFAULT, path=str(entry.path), sentence=sentence)
+
+
 def _watch(send: Send) -> Callable[[EpochReport], None]:
     return lambda report: send(PassFinished(**vars(report)))
 
@@ -218,6 +243,14 @@ def _learn(command: LearnPlatform, send: Send, cancel: CancelToken) -> Event:
         f"{_told(report.metrics)}."
     )
     return CheckpointDone(deed=Deed.LEARNED, path=str(report.checkpoint.path), sentence=sentence)
+
+
+def _evaluate(command: EvaluateCheckpoints, send: Send, cancel: CancelToken) -> Event:
+    from tcl_core.evaluation.of_checkpoints import evaluate_checkpoints
+    from tcl_core.hardware.detect import detect
+
+    with _reading(command.workspace) as workspace:
+        return evaluate_checkpoints(workspace, command, send, cancel, processes=detect().cores)
 
 
 def _told(metrics: tuple[tuple[str, float], ...]) -> str:

@@ -15,7 +15,8 @@ from tcl_core.events import Notice
 def start_notice(start: Start) -> Iterator[Notice]:
     """What a person is told of a start that is neither cold nor the workspace's own model."""
     if start.path is not None and not start.own:
-        source = "the checkpoint that ships" if start.reason == "shipped" else f"the checkpoint {start.path}"
+        sources = {"shipped": "the checkpoint that ships", "default": f"this platform's default, {start.path}"}
+        source = sources.get(start.reason, f"the checkpoint {start.path}")
         yield Notice(sentence=f"The cost model starts from {source}; --checkpoint none starts cold.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,46 @@ def test_what_is_not_taken_in(workspace: Workspace, make: Make) -> None:
     with pytest.raises(UserError, match="does not exist"):
         import_checkpoint(workspace, workspace.path / "gone.safetensors")
     assert entries(workspace) == ()
+
+
+def test_a_default_is_told_and_goes_with_its_file(workspace: Workspace, make: Make) -> None:
+    first, second = kept(workspace, make), kept(workspace, make, "second", seed=1)
+    own = warm(workspace)
+    assert shelf.set_default(workspace, "first") == (first, samples.platform())
+    told = {one.name: (one.starts, one.chosen) for one in entries(workspace)}
+    assert told == {"first": (("cafe01",), ("cafe01",)), "second": ((), ()), own.stem: ((), ())}
+    shelf.set_default(workspace, "second", "cafe01")
+    assert find(workspace, "first").chosen == () and find(workspace, "second").chosen == ("cafe01",)
+    shelf.remove_checkpoint(workspace, "second")
+    assert workspace.defaults() == {} and find(workspace, own.stem).starts == ("cafe01",)
+    assert not second.path.exists()
+
+
+def test_what_cannot_be_a_default(workspace: Workspace, make: Make) -> None:
+    kept(workspace, make)
+    with pytest.raises(UserError, match="no platform feed"):
+        shelf.set_default(workspace, "first", "feed")
+    workspace.add_platform(replace(samples.platform("aa", name="a GPU"), kind="cuda"))
+    with pytest.raises(UserError, match="CPUs and GPUs"):
+        shelf.set_default(workspace, "first", "aa")
+    old = make("old", origin=origin_of(samples.platform()), layout=OLD_LAYOUT)
+    with pytest.raises(UserError, match="vocabulary"):
+        shelf.set_default(workspace, str(old), "cafe01")
+    assert workspace.defaults() == {}
+
+
+def test_ancestors_oldest_first_and_what_is_missing(workspace: Workspace, make: Make) -> None:
+    def child(name: str, parent: str | None, seed: int) -> Entry:
+        path = make(name, origin=origin_of(samples.platform(), parent=parent), seed=seed)
+        note(workspace, describe(path))
+        return find(workspace, name)
+
+    first = child("one", "gone" * 16, 1)
+    second = child("two", first.file.digest if first.file else "", 2)
+    third = child("three", second.file.digest if second.file else "", 3)
+    found, missing = shelf.ancestors(workspace, third)
+    assert [entry.name for entry in found] == ["one", "two"] and missing == "gone" * 16
+    assert shelf.ancestors(workspace, child("alone", None, 4)) == ((), "")
 
 
 def test_removing(workspace: Workspace, make: Make, shipped: Path) -> None:

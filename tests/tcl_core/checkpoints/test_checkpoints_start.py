@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tcl_core.checkpoints import Start, choose_start, load_start, start
+from tcl_core.checkpoints import Start, choose_start, load_start, save_stamped, start
 from tcl_core.cost_model.random_model import RandomModel
 from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
@@ -52,6 +52,38 @@ def test_what_is_asked_for_comes_first(workspace: Workspace, ships: Path, make: 
     found = chosen(workspace, str(path))
     assert (found.path, found.reason, found.text) == (path, "asked", str(path))
     assert not found.own
+
+
+def test_a_default_comes_first_until_runs_have_gone_on_from_it(workspace: Workspace, ships: Path, make: Make) -> None:
+    make().rename(ships)
+    default = make("mine", origin=origin_of(samples.platform()), seed=4)
+    workspace.set_default("cafe01", default)
+    assert chosen(workspace) == Start(path=default, reason="default")
+    RandomModel(LAYOUT, width=8, seed=1).save(own(workspace))
+    assert chosen(workspace).path == default, "the workspace's own model began with something else"
+    origin = origin_of(samples.platform(), parent=start.describe(default).digest)
+    save_stamped(RandomModel(LAYOUT, width=8, seed=1).save, origin, own(workspace))
+    assert chosen(workspace).own, "it began with the default, and goes on"
+    workspace.set_default("cafe01", None)
+    own(workspace).unlink()
+    assert chosen(workspace) == Start(path=ships, reason="shipped")
+
+
+def test_a_default_for_another_cost_model_or_platform_is_passed_over(
+    workspace: Workspace, ships: Path, make: Make
+) -> None:
+    workspace.set_default("cafe01", make("mine", origin=origin_of(samples.platform())))
+    assert chosen(workspace, model="mamba").path is None
+    assert choose_start(workspace, samples.platform("feed"), "random", None).path is None
+    assert chosen(workspace, "none").path is None
+
+
+def test_a_default_that_is_gone_is_refused(workspace: Workspace, ships: Path, make: Make) -> None:
+    path = make("mine", origin=origin_of(samples.platform()))
+    workspace.set_default("cafe01", path)
+    path.unlink()
+    with pytest.raises(UserError, match=r"mine\.safetensors does not exist"):
+        chosen(workspace)
 
 
 def test_what_ships_for_another_model_or_vocabulary_is_passed_over(

@@ -142,6 +142,30 @@ def test_a_stopped_training_says_where_its_weights_are(
     assert f"--checkpoint {checkpoint}" in captured.err
 
 
+def test_an_evaluation_for_a_person_and_as_json(workspace: Path, checkpoint: Path, capsys: Capsys) -> None:
+    # Its one record has no stored sketches, which is what every cell says.
+    line = ("checkpoints", "evaluate", str(checkpoint), "--lineage", "--workspace", str(workspace))
+    found = result(capsys, *line, "--json")
+    assert found["platforms"][0]["fingerprint"] == "cafe01" and found["forgetting"] is None
+    (row,) = found["rows"]
+    assert (row["checkpoint"], row["learned"], row["cells"][0]["metrics"]) == ("it", ["cafe01"], {})
+    assert "sketches" in row["cells"][0]["reason"]
+    assert main(line) == 0
+    text = capsys.readouterr().out
+    assert "top-1 / top-5 / pairwise" in text and "sketches" in text
+    assert "no records to rank" in sentence(capsys, "checkpoints", "evaluate", str(checkpoint))
+
+
+def test_a_default_for_all_runs_on_a_platform(workspace: Path, checkpoint: Path, capsys: Capsys) -> None:
+    where = ("--workspace", str(workspace), "--json")
+    result(capsys, "checkpoints", "import", str(checkpoint), *where)
+    assert result(capsys, "checkpoints", "default", "it", *where)["default_for"] == ["cafe01"]
+    gone = result(capsys, "checkpoints", "default", "none", "--platform", "cafe01", *where)
+    assert gone == {"platform": "cafe01", "default": None}
+    assert result(capsys, "checkpoints", "show", "it", *where)["default_for"] == []
+    assert "--platform" in sentence(capsys, "checkpoints", "default", "none", "--workspace", str(workspace))
+
+
 def test_a_stopped_learning_saved_nothing(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     from tcl_core.training import learn as learning
 

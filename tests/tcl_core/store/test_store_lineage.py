@@ -34,6 +34,19 @@ def test_a_record_is_repeated_once(workspace: Workspace) -> None:
     assert workspace.repeats("a1", "cafe01") == {record(0).candidate: (0.5,)}
 
 
+def test_a_platform_has_one_default_at_most(workspace: Workspace, tmp_path: Path) -> None:
+    inside = workspace.checkpoint_path("cafe01", "mamba")
+    workspace.add_platform(platform("beef02"))
+    workspace.set_default("cafe01", tmp_path / "elsewhere")
+    workspace.set_default("cafe01", inside)
+    workspace.set_default("beef02", tmp_path / "elsewhere")
+    assert workspace.defaults() == {"beef02": tmp_path / "elsewhere", "cafe01": inside}
+    workspace.set_default("beef02", None)
+    assert list(workspace.defaults()) == ["cafe01"]
+    kept = workspace._connection.execute("SELECT path FROM defaults").fetchone()
+    assert kept == (f"checkpoints/{inside.name}",), "it moves with the workspace"
+
+
 def test_what_is_no_repeat(workspace: Workspace) -> None:
     workspace.add_record(record(0))
     with pytest.raises(KeyError):

@@ -15,6 +15,7 @@ from tcl_core.checkpoint_events import (
     ListWorkspace,
     PassFinished,
     RemoveCheckpoint,
+    SetDefault,
     TrainingPhase,
     TrainingStopped,
     TrainModel,
@@ -134,6 +135,16 @@ def test_learning_makes_a_child_that_names_its_parent(collected: Path) -> None:
     assert (parent.path, child.path) == (first.path, second.path)
     assert child.parent == parent.digest and child.model == "ckd" and child.kind == "learned"
     assert child.lineage == ("test CPU", "test CPU, 1 thread")
+
+
+def test_a_default_is_set_and_taken_back(collected: Path) -> None:
+    train(collected)
+    (facts,) = listed(collected).checkpoints
+    answer = done(obey(SetDefault(workspace=str(collected), name=facts.key, platform="test-cpu")))
+    assert answer.deed is Deed.DEFAULT and "test CPU" in answer.sentence
+    assert listed(collected).checkpoints[0].chosen == ("test-cpu",)
+    done(obey(SetDefault(workspace=str(collected), name=None, platform="test-cpu")))
+    assert listed(collected).checkpoints[0].chosen == ()
 
 
 def test_a_checkpoint_goes_out_and_in_and_away(collected: Path, tmp_path: Path) -> None:
