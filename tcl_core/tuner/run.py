@@ -187,7 +187,7 @@ class Tuner:
         with self._clock.stage(Stage.SEARCH):
             relatives = list(self._works.values())
             chosen = work.propose(count, model, self._sampler, self._generator, self.cancel, relatives)
-        yield self._progress()
+        yield from self._searched(work)
         records: list[Record] = []
         timing = False
         if chosen:
@@ -217,6 +217,12 @@ class Tuner:
             learn_s=time.perf_counter() - start,
         )
         self._rounds += 1
+
+    def _searched(self, work: TaskWork) -> Iterator[Event]:
+        """What is told of a search: how far the run is, and where the pool's candidates lie."""
+        yield self._progress()
+        if (mapped := work.take_map()) is not None:
+            yield replace(mapped, round=self._rounds)
 
     def _keep_sketches(self, work: TaskWork, workspace: Workspace, opened: Opened) -> None:
         """Store a task's sketches once a run: records are worth little for training without them."""

@@ -13,11 +13,13 @@ from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Task, TaskState
 from tcl_core.events import CancelToken
 from tcl_core.features import TokenTemplate, task_features
-from tcl_core.search.evolution import Evolution
+from tcl_core.pool_events import PoolMapped
+from tcl_core.search.evolution import Evolution, Proposals
 from tcl_core.search.population import DecisionSpace
 from tcl_core.selection.base import Sampler
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner.measuring import Chosen, rationale_of
+from tcl_core.tuner.pool_map import Pick, pool_map
 
 _SEEDS = 32
 _BORROWED = 8
@@ -42,6 +44,7 @@ class TaskWork:
         self._evolution = Evolution(search)
         self.scored = 0
         self.rejected: dict[str, int] = {}
+        self._map: PoolMapped | None = None
         self._target_json, self._platform = target_json, platform
         self._space: DesignSpace | None = None
         self._templates: tuple[TokenTemplate, ...] = ()
@@ -104,26 +107,47 @@ class TaskWork:
         seeds = [*self.best(_SEEDS), *borrowed]
         proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel)
         self.scored += proposals.scored
-        if not proposals.candidates:
-            return chosen
+        self._map = None
+        if proposals.candidates:
+            chosen += self._select(proposals, count, count - len(chosen), model, sampler, generator, cancel)
+        return chosen
+
+    def _select(
+        self,
+        proposals: Proposals,
+        count: int,
+        most: int,
+        model: CostModel,
+        sampler: Sampler,
+        generator: np.random.Generator,
+        cancel: CancelToken,
+    ) -> list[Chosen]:
+        """The sampler's choice, replayed: `most` of the pool for a round of `count`. The pool's map is noted."""
         prediction = proposals.pool_prediction
+        known, measured = self._measured_embeddings(model, prediction.embeddings.shape[1])
         pool = Pool(
-            scores=prediction.scores,
-            spread=prediction.spread,
-            embeddings=prediction.embeddings,
-            measured=self._measured_embeddings(model, prediction.embeddings.shape[1]),
+            scores=prediction.scores, spread=prediction.spread, embeddings=prediction.embeddings, measured=measured
         )
         selection = sampler.select(pool, min(len(proposals.candidates), count * _OVERSAMPLING), generator)
+        chosen: list[Chosen] = []
+        picks: dict[int, Pick] = {}
         for place, index in enumerate(selection.indices):
             cancel.checkpoint()
-            if len(chosen) == count:
+            if len(chosen) == most:
                 break
             replay = self._new_replay(proposals.candidates[index])
             if replay is not None:
                 score_of_it = float(prediction.scores[index]) if model.trained else None
                 rationale = rationale_of(selection, place, score_of_it)
                 chosen.append((replay, rationale))
+                picks[int(index)] = Pick(candidate=replay.candidate, rationale=rationale)
+        self._map = pool_map(self.state.task.key, proposals.candidates, pool, known, picks, scored=model.trained)
         return chosen
+
+    def take_map(self) -> PoolMapped | None:
+        """Where the candidates of the last pool lie and which were chosen; once, and None where there was no pool."""
+        taken, self._map = self._map, None
+        return taken
 
     def _borrow(self, relatives: Sequence[TaskWork]) -> list[Candidate]:
         """The best candidates of tasks with the same anchor and loops, as far as they lie in this task's space."""
@@ -228,12 +252,13 @@ class TaskWork:
                 grouped.append((sketch.index, kept, features))
         return grouped
 
-    def _measured_embeddings(self, model: CostModel, width: int) -> FloatArray:
-        """float32 [M, E]; empty for models on schedules, whose embeddings would cost a replay each."""
+    def _measured_embeddings(self, model: CostModel, width: int) -> tuple[list[Candidate], FloatArray]:
+        """What is measured and float32 [M, E]; nothing for models on schedules, whose embeddings cost a replay each."""
         if model.reads == "schedules":
-            return np.zeros((0, width), np.float32)
-        parts = [model.predict(features).embeddings for _, _, features in self._by_sketch(model)]
-        return np.concatenate(parts) if parts else np.zeros((0, width), np.float32)
+            return [], np.zeros((0, width), np.float32)
+        parts = [(records, model.predict(features).embeddings) for _, records, features in self._by_sketch(model)]
+        known = [record.candidate for records, _ in parts for record in records]
+        return known, np.concatenate([part for _, part in parts]) if parts else np.zeros((0, width), np.float32)
 
 
 def estimate_s(works: Sequence[TaskWork]) -> float | None:

@@ -63,6 +63,22 @@ def test_proposals_are_distinct_new_and_reasoned(matmul_task: Task, cpu_platform
     assert work.scored >= 64
 
 
+def test_a_proposal_leaves_a_map_of_its_pool(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    first = propose(work, model, 4)
+    shown = work.take_map()
+    assert shown is not None and work.take_map() is None
+    assert shown.task_key == matmul_task.key and shown.pool == shown.pool_total == SEARCH.pool
+    assert [one.candidate for one in shown.chosen] == [replay.candidate for replay, _ in first]
+    assert [one.rationale for one in shown.chosen] == [rationale for _, rationale in first]
+    assert len(shown.x) == len(shown.candidates) == SEARCH.pool and shown.x.std() > 0
+    work.add_records([record_of(replay, 1e-3) for replay, _ in first])
+    propose(work, model, 4)
+    later = work.take_map()
+    assert later is not None and later.measured_total == 4
+    assert set(later.candidates[later.pool :]) == {replay.candidate for replay, _ in first}
+
+
 def test_labels_are_relative_to_the_best_and_zero_for_failures(
     matmul_task: Task, cpu_platform: Platform, model: CostModel
 ) -> None:
@@ -85,6 +101,7 @@ def test_what_an_earlier_run_measured_is_not_proposed_again(
     resumed = work_of(copy_task, cpu_platform)
     resumed.add_records([record_of(replay, 1e-5)])
     assert propose(resumed, model, 4) == []
+    assert resumed.take_map() is None, "an exhausted space has no pool"
     resumed.close_round(exhausted=True)
     assert resumed.state.exhausted
 
