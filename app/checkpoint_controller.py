@@ -14,13 +14,15 @@ from tempfile import TemporaryDirectory
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.engine_thread import EngineLoss, EngineThread
+from app.models import evaluation
 from app.models.announcement import Announcement, Mood, WayOn
 from app.models.log_table import Entry, EntryKind
 from app.models.run_state import Activity, EngineHealth
 from app.models.studio import StudioModels
-from app.models.training_state import TrainingRequest
+from app.models.training_state import Job, TrainingRequest
 from tcl_core import checkpoint_events as events
 from tcl_core.config import CostModelConfig
+from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints, EvaluationStep
 from tcl_core.events import CheckpointCommand, Crashed, EngineReady, Event, Finished, NetworkOpened, Refused, StopRun
 
 
@@ -58,6 +60,8 @@ class CheckpointController(QObject):
 
     def set_workspace(self, folder: str) -> None:
         """Show another workspace; "" shows what ships."""
+        if folder != self._workspace:
+            self._models.evaluation.set_result(None)
         self._workspace = folder
         self.refresh()
 
@@ -104,6 +108,13 @@ class CheckpointController(QObject):
         path.write_bytes(removed.content)
         self.import_checkpoint(str(path))
 
+    def set_default(self, facts: events.CheckpointFacts | None, platform: str) -> None:
+        """Runs on a platform (a fingerprint) start from a checkpoint unless told otherwise; None takes it back."""
+        command = events.SetDefault(
+            workspace=self._workspace or None, name=facts.key if facts else None, platform=platform
+        )
+        self._send(command, "Setting the default")
+
     def train(self, request: TrainingRequest) -> None:
         """Train, or learn one more platform."""
         workspace, platform = self._workspace or None, request.platform
@@ -120,12 +131,19 @@ class CheckpointController(QObject):
                 seed=request.seed,
                 cost_model=CostModelConfig(name=request.model),
             )
-        self._send(command, "Reading the records", training=True)
+        self._send(command, "Reading the records", Job.TRAINING)
+
+    def evaluate(self, request: evaluation.EvaluationRequest) -> None:
+        """Rank held-out networks with checkpoints, on every platform there are records of."""
+        command = EvaluateCheckpoints(
+            workspace=self._workspace or None, names=request.names, lineage=request.lineage, shipped=request.shipped
+        )
+        self._send(command, "Reading the records", Job.EVALUATION)
 
     def stop(self) -> None:
-        """Stop a training, which keeps its best weights; a second stop ends the engine if that takes too long."""
+        """Stop a training or an evaluation; a second stop ends the engine if that takes too long."""
         training = self._models.training
-        if not training.training:
+        if not training.stoppable:
             return
         if training.stopping:
             self._engine.stop_run()
@@ -145,10 +163,11 @@ class CheckpointController(QObject):
                 case events.WorkspaceListed():
                     if event.workspace == (self._workspace or None):
                         self._models.checkpoints.set_listing(event)
-                case events.TrainingPhase():
-                    training.phase = event.text
-                case events.PassFinished():
-                    training.passes.append(event)
+                case events.TrainingPhase() | events.PassFinished() | EvaluationStep():
+                    training.take(event)
+                case CheckpointsEvaluated():
+                    self._models.evaluation.set_result(event)
+                    self._end(Mood.NEUTRAL if event.stopped else Mood.GOOD, evaluation.outcome(event))
                 case events.CheckpointDone():
                     self._done(event)
                 case events.TrainingStopped():
@@ -193,12 +212,12 @@ class CheckpointController(QObject):
             self._put_back.cleanup()
             self._put_back = None
 
-    def _send(self, command: CheckpointCommand, phase: str, *, training: bool = False) -> None:
+    def _send(self, command: CheckpointCommand, phase: str, job: Job = Job.COPY) -> None:
         run = self._models.run
         if run.checkpoints_held:
             return
         run.activity = Activity.TEACHING
-        self._models.training.begin(phase, training=training)
+        self._models.training.begin(phase, job)
         self.announced.emit(None)
         self._engine.send(command)
         run.announce()

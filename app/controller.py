@@ -24,6 +24,7 @@ from app.settings import Settings
 from tcl_core import events
 from tcl_core.config import RunConfig
 from tcl_core.domain import LibraryReport
+from tcl_core.pool_events import PoolMapped
 
 SAMPLE_NAME = "the sample network"
 
@@ -61,6 +62,7 @@ class Controller(QObject):
             events.Progress: self._progress,
             events.RecordMeasured: self._record_measured,
             events.RoundFinished: self._round_finished,
+            PoolMapped: self._models.pool_maps.add,
             events.LibraryBuilt: self._library_built,
             events.Notice: self._notice,
             events.Finished: self._finished,
@@ -351,6 +353,7 @@ class Controller(QObject):
     def _forget_results(self) -> None:
         self._models.scores.clear()
         self._models.rounds.clear()
+        self._models.pool_maps.clear()
         self._models.estimates.clear()
         self._models.failures.clear_all()
         self._models.library.set_report(None)

@@ -99,7 +99,7 @@ class MainWindow(QMainWindow):
         self.failures_panel = FailuresPanel(models.failures)
         self.library_panel = LibraryPanel(models.library, models.run)
         self.log_panel = LogPanel(models.log)
-        self.checkpoints_panel = CheckpointsPanel(models.checkpoints, models.training, models.run)
+        self.checkpoints_panel = CheckpointsPanel(models)
         self.schedules_panel = SchedulesPanel(models.schedules, models.tasks, models.run)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.start_page)

@@ -32,13 +32,50 @@ class CheckpointColumn(IntEnum):
     PLATFORM = 8
 
 
+BRANCH_ROLE = int(Qt.ItemDataRole.UserRole) + 3
+"""A row's `Branch`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branch:
+    """A row's piece of the lineage's graph, one column of it per generation.
+
+    Attributes:
+        depth: ancestors in the table.
+        passing: for each generation above, whether its line goes on below this row, to a later child.
+        parent: whether children follow below.
+        kind: of the checkpoint; "" where its file cannot be read.
+        name: what stands beside it.
+    """
+
+    depth: int
+    passing: tuple[bool, ...]
+    parent: bool
+    kind: str
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckpointRow:
-    """A checkpoint in its place. `depth`: ancestors in the table; `parent`: what a person reads for its parent."""
+    """A checkpoint in its place.
+
+    Attributes:
+        depth: ancestors in the table.
+        passing, has_children: see `Branch`.
+        parent: what a person reads for its parent.
+    """
 
     facts: CheckpointFacts
     depth: int
+    passing: tuple[bool, ...]
+    has_children: bool
     parent: str
+
+    @property
+    def branch(self) -> Branch:
+        facts = self.facts
+        kind = "" if facts.problem else facts.kind
+        return Branch(depth=self.depth, passing=self.passing, parent=self.has_children, kind=kind, name=facts.name)
 
 
 def _name(row: CheckpointRow) -> str:
@@ -157,6 +194,8 @@ class CheckpointTableModel(RowTableModel[CheckpointRow]):
         self._rows = list(_family(shown, names))
 
     def row_data(self, row: CheckpointRow, column: int, role: int) -> Any:
+        if role == BRANCH_ROLE:
+            return row.branch
         if role == Qt.ItemDataRole.ToolTipRole:
             return row.facts.problem or "\n".join(f"{name}: {text}" for name, text in details(row))
         return None
@@ -169,11 +208,10 @@ class CheckpointTableModel(RowTableModel[CheckpointRow]):
 def details(row: CheckpointRow) -> tuple[tuple[str, str], ...]:
     """Everything that is known of a checkpoint, by name."""
     facts = row.facts
-    platform = facts.platform
     lines = [
         ("Model", f"{facts.model or '–'}, {facts.numbers:,} numbers"),
-        ("Platform", f"{platform.name} ({platform.fingerprint[:_SHORT]})" if platform else "–"),
-        ("Lineage", " → ".join(facts.lineage) or "–"),
+        ("Platform", platform_text(facts)),
+        ("Lineage", lineage_text(facts)),
         ("Parent", row.parent or "none: it began with nothing"),
         ("Metrics", ", ".join(f"{name} {value:.3f}" for name, value in facts.metrics) or "none"),
         ("Records", "–" if facts.records is None else f"{facts.records:,}"),
@@ -183,6 +221,17 @@ def details(row: CheckpointRow) -> tuple[tuple[str, str], ...]:
         ("Digest", facts.digest[:16] or "–"),
     ]
     return tuple(lines)
+
+
+def platform_text(facts: CheckpointFacts) -> str:
+    """The platform it learned from last, with the beginning of its fingerprint."""
+    platform = facts.platform
+    return f"{platform.name} ({platform.fingerprint[:_SHORT]})" if platform else "–"
+
+
+def lineage_text(facts: CheckpointFacts) -> str:
+    """All platforms it has learned from, oldest first."""
+    return " → ".join(facts.lineage) or "–"
 
 
 def start_model(facts: CheckpointFacts) -> str:
@@ -201,11 +250,18 @@ def _family(shown: Sequence[CheckpointFacts], names: dict[str, str]) -> Iterator
         else:
             roots.append(one)
     told: set[str] = set()
-    waiting = [(one, 0) for one in reversed(roots)]
+    waiting: list[tuple[CheckpointFacts, tuple[bool, ...]]] = [(one, ()) for one in reversed(roots)]
     while waiting:
-        one, depth = waiting.pop()
+        one, passing = waiting.pop()
         away = f"{one.parent[:_SHORT]}, not in this workspace" if one.parent else ""
-        yield CheckpointRow(facts=one, depth=depth, parent=names.get(one.parent or "", away))
-        if one.digest and one.digest not in told:  # a copy of a checkpoint has the same digest: children stand once
-            told.add(one.digest)
-            waiting += [(child, depth + 1) for child in reversed(children.get(one.digest, []))]
+        # A copy of a checkpoint has the same digest: children stand once.
+        below = children.get(one.digest, []) if one.digest and one.digest not in told else []
+        told.add(one.digest)
+        yield CheckpointRow(
+            facts=one,
+            depth=len(passing),
+            passing=passing,
+            has_children=bool(below),
+            parent=names.get(one.parent or "", away),
+        )
+        waiting += [(child, (*passing, child is not below[-1])) for child in reversed(below)]

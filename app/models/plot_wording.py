@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.models import quantities
 from app.models.measured_records import RecordSummary
 from app.models.round_series import RoundPoint
-from tcl_core.domain import Decision, Record, Source, TaskState
+from tcl_core.domain import Decision, Rationale, Record, Source, TaskState
 
 _LINE = 52
 """Characters of one line of decisions; a card of three such lines still fits into a plot of half the window."""
@@ -29,13 +29,16 @@ def decisions(values: tuple[Decision, ...]) -> str:
 
 def record_card(record: RecordSummary, task_name: str) -> str:
     """A record in a few lines: task, sketch, decisions, latency, score, R, D and U."""
-    why = record.rationale
     lines = [task_name, f"sketch {record.candidate.sketch}, {origin(record)}"]
-    lines += _wrapped(record.candidate.decisions)
-    lines.append(_outcome(record))
-    parts = (("R", why.representativeness), ("D", why.diversity), ("U", why.uncertainty))
-    lines.append(f"score {_figure(why.score)}   " + "   ".join(f"{name} {_figure(value)}" for name, value in parts))
+    lines += wrapped(record.candidate.decisions)
+    lines += [_outcome(record), reasons(record.rationale)]
     return "\n".join(lines)
+
+
+def reasons(why: Rationale) -> str:
+    """Why a candidate was chosen, in one line: its score, R, D and U."""
+    parts = (("R", why.representativeness), ("D", why.diversity), ("U", why.uncertainty))
+    return f"score {_figure(why.score)}   " + "   ".join(f"{name} {_figure(value)}" for name, value in parts)
 
 
 def round_card(point: RoundPoint, task_name: str) -> str:
@@ -108,7 +111,7 @@ def _figure(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.2f}"
 
 
-def _wrapped(values: tuple[Decision, ...]) -> list[str]:
+def wrapped(values: tuple[Decision, ...]) -> list[str]:
     """Decisions over at most `_LINES` lines."""
     lines = [""]
     for number, value in enumerate(values):

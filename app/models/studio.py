@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 
 from app.models.budget_check import BudgetCheck
 from app.models.checkpoint_table import CheckpointTableModel
+from app.models.evaluation import EvaluationState
 from app.models.failure_tree import FailureTreeModel
 from app.models.import_report import ISSUE_COLUMNS, OPERATOR_COLUMNS
 from app.models.library_table import LibraryTableModel
@@ -13,6 +14,7 @@ from app.models.log_table import LogTableModel
 from app.models.network_graph import NetworkGraphModel
 from app.models.open_schedules import OpenSchedules
 from app.models.plot_series import EstimateSeries, ScoreSeries
+from app.models.pool_maps import PoolMaps
 from app.models.round_series import RoundSeries
 from app.models.row_table import RowTableModel
 from app.models.run_state import RunState
@@ -35,11 +37,13 @@ class StudioModels(QObject):
         self.scores = ScoreSeries(self)
         self.estimates = EstimateSeries(self)
         self.rounds = RoundSeries(self)
+        self.pool_maps = PoolMaps(self)
         self.stage_times = StageTimes(self)
         self.library = LibraryTableModel(self)
         self.log = LogTableModel(self)
         self.checkpoints = CheckpointTableModel(self)
         self.training = TrainingState(self)
+        self.evaluation = EvaluationState(self)
         self.schedules = OpenSchedules(self)
         self.budget = BudgetCheck(self.run, self.tasks, self.checkpoints, self)
 
@@ -49,5 +53,6 @@ class StudioModels(QObject):
         self.scores.flush()
         self.estimates.flush()
         self.rounds.flush()
+        self.pool_maps.flush()
         self.stage_times.flush()
         self.run.announce()

@@ -1,12 +1,23 @@
-"""What becomes of checkpoints just now: a training with its passes, or a copy that takes a moment."""
+"""What becomes of checkpoints just now: a training with its passes, an evaluation with its steps, or a copy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal
 
-from tcl_core.checkpoint_events import PassFinished
+from tcl_core.checkpoint_events import PassFinished, TrainingPhase
+from tcl_core.evaluation_events import EvaluationStep
+
+
+class Job(StrEnum):
+    """What is done with checkpoints."""
+
+    COPY = "copy"
+    """Or import, or remove: it takes a moment and cannot be stopped."""
+    TRAINING = "training"
+    EVALUATION = "evaluation"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +45,11 @@ class TrainingState(QObject):
 
     Attributes:
         active: whether a command on checkpoints is being carried out.
-        training: whether it has passes and can be stopped.
+        job: which one; the last one when none is.
         stopping: a stop was asked for.
         phase: what is done now, in a few words.
         passes: of the training on screen, oldest first; kept after its end.
+        step: how far an evaluation is; None before its first step, and for any other job.
 
     Signals:
         changed: anything of the above.
@@ -48,21 +60,42 @@ class TrainingState(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.active = False
-        self.training = False
+        self.job = Job.COPY
         self.stopping = False
         self.phase = ""
         self.passes: list[PassFinished] = []
+        self.step: EvaluationStep | None = None
 
-    def begin(self, phase: str, *, training: bool) -> None:
+    @property
+    def training(self) -> bool:
+        """Whether something is being learned, which an end of the studio would lose."""
+        return self.active and self.job is Job.TRAINING
+
+    @property
+    def stoppable(self) -> bool:
+        """Whether what is done can be stopped."""
+        return self.active and self.job is not Job.COPY
+
+    def begin(self, phase: str, job: Job) -> None:
         """A command was sent."""
-        self.active, self.training, self.stopping, self.phase = True, training, False, phase
-        if training:
+        self.active, self.job, self.stopping, self.phase, self.step = True, job, False, phase, None
+        if job is Job.TRAINING:
             self.passes = []
+
+    def take(self, event: TrainingPhase | PassFinished | EvaluationStep) -> None:
+        """How far it is now."""
+        match event:
+            case PassFinished():
+                self.passes.append(event)
+            case TrainingPhase():
+                self.phase = event.text
+            case EvaluationStep():
+                self.step, self.phase = event, f"Evaluating: {event.text}"
 
     def end(self) -> None:
         """It was carried out, refused or lost."""
-        self.active = self.training = self.stopping = False
-        self.phase = ""
+        self.active = self.stopping = False
+        self.phase, self.step = "", None
 
     def announce(self) -> None:
         """Tell the views."""

@@ -19,18 +19,21 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon
-from app.models.checkpoint_table import CheckpointColumn, CheckpointTableModel
-from app.models.run_state import RunState
-from app.models.training_state import TrainingState
+from app.models.checkpoint_table import BRANCH_ROLE, CheckpointColumn, CheckpointTableModel
+from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.views.comparison_page import ComparisonPage
+from app.views.evaluation_page import EvaluationPage
 from app.views.training_form import TrainingForm
 from app.views.training_progress import TrainingProgress
 from app.widgets.copy_table import CopyTable
+from app.widgets.lineage_delegate import LineageDelegate
 from app.widgets.parts import EmptyState, label
 from tcl_core.checkpoint_events import CheckpointFacts
+from tcl_core.domain import Platform
 
 _WIDTHS = {
-    CheckpointColumn.NAME: 190,
+    CheckpointColumn.NAME: 210,
     CheckpointColumn.KIND: 92,
     CheckpointColumn.TOP1: 56,
     CheckpointColumn.TOP5: 56,
@@ -41,11 +44,17 @@ _WIDTHS = {
 }
 
 
+_SET, _UNSET = "Set as default", "Unset default"
+_NO_PLATFORM = "This workspace has no records of the platform it learned last; choose one of its platforms"
+
+
 class CheckpointsPanel(QWidget):
     """Signals: intents.
 
-    import_requested; export_requested, remove_requested and start_chosen with a `CheckpointFacts`; train_requested with
-    a `TrainingRequest`; stop_requested.
+    import_requested; export_requested, remove_requested and start_chosen with a `CheckpointFacts`; default_requested
+    with a `CheckpointFacts`, or None to take the default back, and a platform's fingerprint; train_requested with
+    a `TrainingRequest`; evaluate_requested with an `EvaluationRequest`; stop_requested.
+    saving_ended: an `Announcement` of how saving a table went.
     """
 
     import_requested = Signal()
@@ -53,13 +62,15 @@ class CheckpointsPanel(QWidget):
     remove_requested = Signal(object)
     start_chosen = Signal(object)
     train_requested = Signal(object)
+    default_requested = Signal(object, str)
+    evaluate_requested = Signal(object)
     stop_requested = Signal()
+    saving_ended = Signal(object)
 
-    def __init__(
-        self, checkpoints: CheckpointTableModel, training: TrainingState, run: RunState, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, models: StudioModels, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._checkpoints, self._run = checkpoints, run
+        checkpoints: CheckpointTableModel = models.checkpoints
+        self._checkpoints, self._run = checkpoints, models.run
         self._headline = label("", "section")
         self._reason = label("", "warn")
         self._platform = QComboBox()
@@ -71,12 +82,16 @@ class CheckpointsPanel(QWidget):
         self.export_button = _button("Export…", "Copy the checkpoint with its lineage to a file")
         self.remove_button = _button("Remove", "Forget the checkpoint and delete its file in the workspace")
         self.start_button = _button("Start from this", "The next run's cost model starts from this checkpoint")
+        self.default_button = _button(_SET, "")
         self.table = CopyTable("Checkpoints of the workspace")
         self._details = label("", wrap=True)
         self._details.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._details.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._lineage = LineageDelegate(BRANCH_ROLE, self)
+        self.evaluation, self.comparison = EvaluationPage(models), ComparisonPage(models)
+        self.pages = QTabWidget()
         self.form = TrainingForm(checkpoints)
-        self.progress = TrainingProgress(training)
+        self.progress = TrainingProgress(models.training)
         self._empty = EmptyState(
             "checkpoints", "No checkpoints yet", "A run leaves its cost model here. Train one from records, or import."
         )
@@ -91,7 +106,8 @@ class CheckpointsPanel(QWidget):
         top.setSpacing(6)
         top.addWidget(self._headline)
         top.addWidget(self._reason, 1)
-        for part in (self._platform, self.start_button, self.import_button, self.export_button, self.remove_button):
+        made = (self.start_button, self.default_button)
+        for part in (self._platform, *made, self.import_button, self.export_button, self.remove_button):
             top.addWidget(part)
         table = self.table
         table.setModel(self._checkpoints)
@@ -99,11 +115,15 @@ class CheckpointsPanel(QWidget):
         table.horizontalHeader().setMinimumSectionSize(48)
         for column, width in _WIDTHS.items():
             table.setColumnWidth(column, width)
+        table.setItemDelegateForColumn(CheckpointColumn.NAME, self._lineage)
         self._stack.addWidget(self._empty)
         self._stack.addWidget(table)
+        self.pages.setDocumentMode(True)
+        for page, title in ((self._stack, "Lineage"), (self.evaluation, "Evaluation"), (self.comparison, "Comparison")):
+            self.pages.addTab(page, title)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setChildrenCollapsible(False)
-        split.addWidget(self._stack)
+        split.addWidget(self.pages)
         split.addWidget(self._side())
         split.setStretchFactor(0, 1)
         split.setSizes([700, 280])
@@ -138,8 +158,12 @@ class CheckpointsPanel(QWidget):
             (self.start_button, self.start_chosen),
         ):
             button.clicked.connect(lambda _=False, told=signal: told.emit(self.selected))
+        self.default_button.clicked.connect(self._ask_for_default)
         self.form.train_requested.connect(self.train_requested)
         self.progress.stop_requested.connect(self.stop_requested)
+        for page in (self.evaluation, self.comparison):
+            page.evaluate_requested.connect(self.evaluate_requested)
+            page.saving_ended.connect(self.saving_ended)
         self._checkpoints.modelAboutToBeReset.connect(self._note_selected)
         self._checkpoints.modelReset.connect(self._refresh)
         self.table.selectionModel().selectionChanged.connect(self._show_details)
@@ -162,14 +186,14 @@ class CheckpointsPanel(QWidget):
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
-        self._empty.apply_tokens(tokens)
-        self.form.apply_tokens(tokens)
-        self.progress.apply_tokens(tokens)
+        for part in (self._empty, self._lineage, self.evaluation, self.comparison, self.form, self.progress):
+            part.apply_tokens(tokens)
         for button, name in (
             (self.import_button, "import"),
             (self.export_button, "export"),
             (self.remove_button, "remove"),
             (self.start_button, "start"),
+            (self.default_button, "pin"),
         ):
             button.setIcon(icon(name, tokens.text, tokens.disabled))
 
@@ -191,6 +215,8 @@ class CheckpointsPanel(QWidget):
 
     def _show_details(self) -> None:
         rows = self.table.selectionModel().selectedRows()
+        if self.selected is not None:
+            self.evaluation.picker.choose(self.selected.path)
         if rows:
             lines = (f"{name}: {text}" for name, text in self._checkpoints.details(rows[0].row()))
             problem = self.selected.problem if self.selected else ""
@@ -213,6 +239,28 @@ class CheckpointsPanel(QWidget):
         self.remove_button.setEnabled(free and facts is not None and facts.kind != "shipped")
         self.start_button.setEnabled(readable and facts is not None and facts.fits)
         self.form.set_free(free and named)
+        platform, taken = self._default_platform(facts), self._is_default(facts)
+        self.default_button.setText(_UNSET if taken else _SET)
+        self.default_button.setToolTip(
+            f"Runs on {platform.name} start from it when nothing else is asked for" if platform else _NO_PLATFORM
+        )
+        self.default_button.setEnabled(self.start_button.isEnabled() and free and named and platform is not None)
+
+    def _default_platform(self, facts: CheckpointFacts | None) -> Platform | None:
+        """The platform whose default a checkpoint can be: the one shown alone, else the one it learned last."""
+        model = self._checkpoints
+        wanted = model.platform or (facts.platform.fingerprint if facts and facts.platform else "")
+        return next((one.platform for one in model.platforms if one.platform.fingerprint == wanted), None)
+
+    def _is_default(self, facts: CheckpointFacts | None) -> bool:
+        platform = self._default_platform(facts)
+        return facts is not None and platform is not None and platform.fingerprint in facts.chosen
+
+    def _ask_for_default(self) -> None:
+        facts = self.selected
+        platform = self._default_platform(facts)
+        if platform is not None:
+            self.default_requested.emit(None if self._is_default(facts) else facts, platform.fingerprint)
 
 
 def _button(text: str, hint: str) -> QPushButton:

@@ -22,8 +22,8 @@ _FILTERS = {
 }
 
 
-class PlotSaving(QObject):
-    """Signals: ended, with an `Announcement`."""
+class TableSaving(QObject):
+    """Saves numbers. Signals: ended, with an `Announcement`."""
 
     ended = Signal(object)
 
@@ -32,27 +32,15 @@ class PlotSaving(QObject):
         self._window = window
         self._folder = ""
 
-    def save(self, saving: Saving, plot: Any, table: PlotTable) -> None:
+    def save(self, table: PlotTable) -> None:
         """Ask where to, and write; nothing happens when the question is cancelled."""
-        if saving is Saving.COPY:
-            self._write_table(table, None)
-            return
-        path = self._ask(saving, table.name)
-        if path is None:
-            return
-        if saving is Saving.CSV:
+        path = self._ask(Saving.CSV, table.name, "Save the numbers")
+        if path is not None:
             self._write_table(table, path)
-            return
-        try:
-            (write_png if saving is Saving.PNG else write_svg)(plot, path)
-        except OSError as error:
-            self._failed(path, error.strerror or str(error))
-        else:
-            self._saved(path)
 
-    def _ask(self, saving: Saving, name: str) -> Path | None:
+    def _ask(self, saving: Saving, name: str, question: str) -> Path | None:
         suggestion = str(Path(self._folder) / f"{name}.{saving.value}")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, "Save the plot", suggestion, _FILTERS[saving])
+        chosen, _ = QFileDialog.getSaveFileName(self._window, question, suggestion, _FILTERS[saving])
         if not chosen:
             return None
         path = Path(chosen)
@@ -78,3 +66,25 @@ class PlotSaving(QObject):
     def _failed(self, path: Path, why: str) -> None:
         sentence = f"{path} could not be written ({why}); choose another folder or name."
         self.ended.emit(Announcement(mood=Mood.BAD, sentence=sentence))
+
+
+class PlotSaving(TableSaving):
+    """Saves plots, and the numbers behind them."""
+
+    def save_plot(self, saving: Saving, plot: Any, table: PlotTable) -> None:
+        """Ask where to, and write; nothing happens when the question is cancelled."""
+        if saving is Saving.COPY:
+            self._write_table(table, None)
+            return
+        path = self._ask(saving, table.name, "Save the plot")
+        if path is None:
+            return
+        if saving is Saving.CSV:
+            self._write_table(table, path)
+            return
+        try:
+            (write_png if saving is Saving.PNG else write_svg)(plot, path)
+        except OSError as error:
+            self._failed(path, error.strerror or str(error))
+        else:
+            self._saved(path)

@@ -13,7 +13,9 @@ from app.models import best_line, plot_tables, plot_wording
 from app.models.roofline import roofline
 from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.views import pool_map_page
 from app.views.plot_saving import PlotSaving
+from app.views.pool_map_page import PoolMapPage
 from app.widgets.estimate_plot import EstimatePlot
 from app.widgets.parts import label
 from app.widgets.plot_card import PlotCard, Saving
@@ -42,6 +44,7 @@ class Left(IntEnum):
 
     SCORES = 0
     ROUNDS = 1
+    POOL = 2
 
 
 class Right(IntEnum):
@@ -57,11 +60,13 @@ class PlotsPanel(QWidget):
 
     task_selected: key of the task chosen for the plots, or "" for all.
     record_selected: the `RecordSummary` of a point that was clicked.
+    candidate_selected: the recorded `Candidate` of a point of the pool's map that was clicked.
     saving_ended: an `Announcement` of how saving a plot went.
     """
 
     task_selected = Signal(str)
     record_selected = Signal(object)
+    candidate_selected = Signal(object)
     saving_ended = Signal(object)
 
     def __init__(self, models: StudioModels, parent: QWidget | None = None) -> None:
@@ -75,6 +80,7 @@ class PlotsPanel(QWidget):
         self.score_plot, self.estimate_plot = ScorePlot(self._describe_record), EstimatePlot(self._describe_best)
         self.round_plot, self.stage_plot = RoundPlot(self._describe_round), StagePlot()
         self.roofline_plot = RooflinePlot(self._describe_roof)
+        self.pool_map = PoolMapPage(models, self)
         self._saving = PlotSaving(self)
         self._make_choices()
         self._make_cards()
@@ -109,6 +115,7 @@ class PlotsPanel(QWidget):
         self.left = PlotCard("Plots of the cost model", self._choice)
         self.left.add_page("Prediction", f"Predicted against measured. {_HINT}", self.score_plot, legend, self._shown)
         self.left.add_page("By round", _ROUND_HINT, self.round_plot, round_legend)
+        self.left.add_page("Pool", pool_map_page.HINT, self.pool_map.view, self.pool_map.legend, self.pool_map.note)
         self.right = PlotCard("Plots of the run", self._horizontal)
         self.right.add_page(
             "Best so far", "The network's estimate, or the best of one task", self.estimate_plot, self._best_note
@@ -125,6 +132,7 @@ class PlotsPanel(QWidget):
         self.right.save_requested.connect(self._save_right)
         self._saving.ended.connect(self.saving_ended)
         self.score_plot.picker.picked.connect(self._pick)
+        self.pool_map.candidate_selected.connect(self.candidate_selected)
         self._scores.changed.connect(self.refresh_scores)
         self._scores.changed.connect(self._refresh_task_best)
         self._estimates.changed.connect(self.refresh_best)
@@ -201,7 +209,7 @@ class PlotsPanel(QWidget):
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         plots = (self.score_plot, self.round_plot, self.estimate_plot, self.stage_plot, self.roofline_plot)
-        for part in (*plots, self.left, self.right):
+        for part in (*plots, self.pool_map.view, self.left, self.right):
             part.apply_tokens(tokens)
 
     def _refresh_task_best(self) -> None:
@@ -225,6 +233,7 @@ class PlotsPanel(QWidget):
         self.score_plot.picker.forget()
         for refresh in (self.refresh_scores, self.refresh_best, self.refresh_rounds):
             refresh()
+        self.pool_map.choose_task(chosen)
         self._mark_selected()
         self.task_selected.emit(chosen)
 
@@ -265,19 +274,21 @@ class PlotsPanel(QWidget):
         name_of, chosen = self._tasks.name_of, self.chosen_task
         if page == Left.SCORES:
             table = plot_tables.of_records(self._scores.records, name_of, chosen)
-            self._saving.save(saving, self.score_plot.plot, table)
+            self._saving.save_plot(saving, self.score_plot.plot, table)
+        elif page == Left.ROUNDS:
+            self._saving.save_plot(saving, self.round_plot.plot, plot_tables.of_rounds(self._rounds, name_of, chosen))
         else:
-            self._saving.save(saving, self.round_plot.plot, plot_tables.of_rounds(self._rounds, name_of, chosen))
+            self._saving.save_plot(saving, self.pool_map.view.plot, self.pool_map.table())
 
     def _save_right(self, page: int, saving: Saving) -> None:
         if page == Right.BEST:
             name = self._tasks.name_of(self.chosen_task) if self.chosen_task else "network"
-            self._saving.save(saving, self.estimate_plot.plot, plot_tables.of_best(self._best, name))
+            self._saving.save_plot(saving, self.estimate_plot.plot, plot_tables.of_best(self._best, name))
         elif page == Right.STAGES:
-            self._saving.save(saving, self.stage_plot.plot, plot_tables.of_stages(self._times))
+            self._saving.save_plot(saving, self.stage_plot.plot, plot_tables.of_stages(self._times))
         else:
             table = plot_tables.of_roofline(self._roofline, self._tasks.name_of)
-            self._saving.save(saving, self.roofline_plot.plot, table)
+            self._saving.save_plot(saving, self.roofline_plot.plot, table)
 
 
 def _note() -> QLabel:

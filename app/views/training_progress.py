@@ -1,4 +1,4 @@
-"""A training under way: what it does, pass by pass, and a way to stop it."""
+"""A training or an evaluation under way: what it does, pass by pass or step by step, and a way to stop it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from app.icons import icon
 from app.models import quantities
-from app.models.training_state import TrainingState
+from app.models.training_state import Job, TrainingState
 from app.tokens import Tokens
 from app.widgets.parts import label
 from tcl_core.checkpoint_events import PassFinished
+
+_STOP_HINTS = {
+    Job.COPY: "",
+    Job.TRAINING: "Stop; a training keeps the weights of its best pass, learning keeps nothing",
+    Job.EVALUATION: "Stop; the figures that are known by then are shown",
+}
 
 
 class TrainingProgress(QWidget):
@@ -27,7 +33,6 @@ class TrainingProgress(QWidget):
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(180)
-        self._bar.setAccessibleName("Passes of the training that are done")
         self.stop_button = QPushButton("Stop")
         self.stop_button.clicked.connect(self.stop_requested)
         layout = QHBoxLayout(self)
@@ -53,18 +58,28 @@ class TrainingProgress(QWidget):
         self.setVisible(training.active)
         if not training.active:
             return
-        last = training.passes[-1] if training.passes else None
         self._phase.setText("Stopping" if training.stopping else training.phase)
-        self._told.setText(told(last) if last else "")
-        self._bar.setRange(0, last.epochs if last else 0)
-        self._bar.setValue(last.epoch if last else 0)
-        self.stop_button.setVisible(training.training)
+        done, total, text = _progress(training)
+        self._told.setText(text)
+        self._bar.setRange(0, total)
+        self._bar.setValue(done)
+        self._bar.setAccessibleName(f"{training.job.value.capitalize()}: {done} of {total} done")
+        self.stop_button.setVisible(training.stoppable)
         self.stop_button.setText("End now" if training.stopping else "Stop")
         self.stop_button.setToolTip(
-            "End the engine if it does not stop within two seconds; nothing of this training is kept then"
+            f"End the engine if it does not stop within two seconds; nothing of this {training.job.value} is kept then"
             if training.stopping
-            else "Stop; a training keeps the weights of its best pass, learning keeps nothing"
+            else _STOP_HINTS[training.job]
         )
+
+
+def _progress(training: TrainingState) -> tuple[int, int, str]:
+    """Steps or passes done and to do (0 and 0 while nobody knows), and what is said of them."""
+    if training.job is Job.EVALUATION:
+        step = training.step
+        return (step.done, step.total, f"{step.done} of {step.total} done") if step else (0, 0, "")
+    last = training.passes[-1] if training.passes and training.job is Job.TRAINING else None
+    return (last.epoch, last.epochs, told(last)) if last else (0, 0, "")
 
 
 def told(report: PassFinished) -> str:

@@ -26,7 +26,10 @@ class CheckpointBox(QComboBox):
         self._checkpoint: str | None = None
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(8)
-        self.setToolTip("What the cost model starts from; its own model goes on from earlier runs in the workspace")
+        self.setToolTip(
+            "What the cost model starts from. First entry: the platform's default, else its own model of earlier runs "
+            "in the workspace, else what ships"
+        )
         self.activated.connect(self._activated)
         self._fill()
 
@@ -48,7 +51,7 @@ class CheckpointBox(QComboBox):
     def _fill(self) -> None:
         self.blockSignals(True)
         self.clear()
-        self.addItem("own, else shipped", ("", None))
+        self.addItem("default, own, or shipped", ("", None))
         self.addItem("none: a cold start", ("", COLD))
         for one in self._listed:
             self.addItem(f"{one.name} ({one.kind}, {one.model})", ("", one.path))

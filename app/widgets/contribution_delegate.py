@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
-from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyleOptionViewItem
 
-from app.tokens import LIGHT, Tokens
+from app.widgets.role_delegate import RoleDelegate
 
 _NUMBER_WIDTH = 50
 
 
-class ContributionDelegate(QStyledItemDelegate):
+class ContributionDelegate(RoleDelegate):
     """Paints the share in [-1, 1] that `role` gives; the number with its sign stands right of it."""
-
-    def __init__(self, role: int, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._role = role
-        self._tokens = LIGHT
-
-    def apply_tokens(self, tokens: Tokens) -> None:
-        """Take the theme's colours."""
-        self._tokens = tokens
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex

@@ -12,6 +12,14 @@ import studio_engines
 from tcl_core import checkpoint_events as told
 from tcl_core import events
 from tcl_core.config import Budget, SamplerConfig
+from tcl_core.evaluation_events import (
+    CheckpointsEvaluated,
+    EvaluateCheckpoints,
+    EvaluatedCell,
+    EvaluatedCheckpoint,
+    EvaluatedPlatform,
+    EvaluationStep,
+)
 
 OTHER = replace(recorded_run.PLATFORM, fingerprint="1b77c0ffee12", name="Ampere Altra, 8 threads", threads=8)
 METRICS = (("top1", 0.912), ("top1_by_network", 0.88), ("top5", 0.987), ("pairwise", 0.853), ("validation_top1", 0.9))
@@ -105,9 +113,50 @@ def passes(epochs: int, count: int) -> list[told.PassFinished]:
     ]
 
 
+def evaluated(workspace: str | None, **changes: object) -> CheckpointsEvaluated:
+    """The forgetting matrix of `checkpoints`' lineage; the third platform has no records."""
+    absent = replace(recorded_run.PLATFORM, fingerprint="c0de", name="an RTX 4090", kind="cuda")
+    empty = EvaluatedCell(reason="The workspace holds no records of an RTX 4090; collect some first.")
+
+    def cell(top1: float, top5: float, pairwise: float) -> EvaluatedCell:
+        found = (("top1", top1), ("top1_by_network", top1 - 0.02), ("top5", top5), ("pairwise", pairwise))
+        return EvaluatedCell(metrics=found)
+
+    second, _, _, first, _ = checkpoints()
+    matrix = ((first, (cell(0.918, 0.985, 0.861), cell(0.774, 0.93, 0.741), empty)),)
+    matrix += ((second, (cell(0.905, 0.98, 0.85), cell(0.941, 0.991, 0.872), empty)),)
+    rows = tuple(
+        EvaluatedCheckpoint(
+            name=one.name,
+            path=one.path,
+            kind=one.kind,
+            platform=one.platform,
+            learned=(OTHER.fingerprint, recorded_run.PLATFORM.fingerprint)[: number + 1],
+            cells=cells,
+        )
+        for number, (one, cells) in enumerate(matrix)
+    )
+    ranked = {"networks": ("mobilenet_v2", "vit_tiny"), "tasks": 26, "records": 4160}
+    plain = CheckpointsEvaluated(
+        workspace=workspace,
+        source="the workspace sample",
+        lineage=True,
+        platforms=(
+            EvaluatedPlatform(platform=OTHER, **ranked),
+            EvaluatedPlatform(platform=recorded_run.PLATFORM, **ranked),
+            EvaluatedPlatform(platform=absent),
+        ),
+        rows=rows,
+        forgetting=0.013,
+        remarks=("9f2c41d07be3-mamba: a run learns from every network it tunes, so that its figures flatter it.",),
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
 def teaching(connection: Connection) -> None:
-    """Lists a workspace, and carries out every command on checkpoints; a training waits for its stop."""
+    """Lists a workspace, and carries out every command on checkpoints; a training and an evaluation wait for a stop."""
     made: list[told.CheckpointFacts] = []
+    evaluating: EvaluateCheckpoints | None = None
     for command in studio_engines.orders(connection):
         match command:
             case events.StartRun():
@@ -123,6 +172,13 @@ def teaching(connection: Connection) -> None:
                     connection.send(one)
                 kind = "learned" if isinstance(command, told.LearnPlatform) else "trained"
                 made.append(facts("new", id=9, kind=kind))
+            case EvaluateCheckpoints():
+                evaluating = command
+                text = "epyc-learned on AMD EPYC, 2 threads, znver5"
+                connection.send(EvaluationStep(done=3, total=6, text=text))
+            case events.StopRun() if evaluating is not None:
+                connection.send(evaluated(evaluating.workspace, stopped=True))
+                evaluating = None
             case events.StopRun():
                 time.sleep(0.05)
                 connection.send(
@@ -130,9 +186,18 @@ def teaching(connection: Connection) -> None:
                 )
             case told.ImportCheckpoint():
                 connection.send(events.Refused(stage="checkpoint", sentence=f"{command.path} is no checkpoint."))
-            case told.ExportCheckpoint():
-                sentence = f"Exported {command.name} to {command.out}."
-                connection.send(told.CheckpointDone(deed=told.Deed.EXPORTED, path=command.out, sentence=sentence))
-            case told.RemoveCheckpoint():
-                sentence = f"Removed {command.name}."
-                connection.send(told.CheckpointDone(deed=told.Deed.REMOVED, path=command.name, sentence=sentence))
+            case told.ExportCheckpoint() | told.SetDefault() | told.RemoveCheckpoint():
+                connection.send(_done(command))
+
+
+def _done(command: told.ExportCheckpoint | told.SetDefault | told.RemoveCheckpoint) -> told.CheckpointDone:
+    match command:
+        case told.ExportCheckpoint():
+            sentence = f"Exported {command.name} to {command.out}."
+            return told.CheckpointDone(deed=told.Deed.EXPORTED, path=command.out, sentence=sentence)
+        case told.SetDefault():
+            sentence = f"Default of {command.platform} is {command.name}."
+            return told.CheckpointDone(deed=told.Deed.DEFAULT, path="", sentence=sentence)
+        case told.RemoveCheckpoint():
+            sentence = f"Removed {command.name}."
+            return told.CheckpointDone(deed=told.Deed.REMOVED, path=command.name, sentence=sentence)

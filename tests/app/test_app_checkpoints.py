@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import checkpoint_samples
 import pytest
 import recorded_run
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
-from app.models.checkpoint_table import CheckpointColumn
+from app.models.checkpoint_table import BRANCH_ROLE, CheckpointColumn
 from app.models.run_request import RunRequest, request_of
 from app.models.run_state import Activity
 from app.views.checkpoints_panel import CheckpointsPanel
+from app.widgets.lineage_delegate import lines, node
 from tcl_core.events import Refused
 
 WAIT_MS = 20_000
@@ -63,6 +65,25 @@ def test_children_stand_below_their_parents(studio: Studio) -> None:
     assert "altra-learned" in dict(model.details(3))["Parent"]
 
 
+def test_the_lineage_is_a_graph_with_a_column_a_generation(studio: Studio) -> None:
+    listed = checkpoint_samples.listing("/workspaces/sample")
+    twin = checkpoint_samples.facts("twin", parent="digest of altra-learned")
+    studio.models.checkpoints.set_listing(replace(listed, checkpoints=(*listed.checkpoints, twin)))
+    model = studio.models.checkpoints
+    branches = [model.index(row, 0).data(BRANCH_ROLE) for row in range(model.rowCount())]
+    told = {one.name: (one.depth, one.passing, one.parent, one.kind) for one in branches}
+    assert told["altra-learned"] == (0, (), True, "learned")
+    assert told["epyc-learned"] == (1, (True,), True, "learned"), "the line passes on to its twin"
+    assert told["9f2c41d07be3-mamba"] == (2, (True, False), False, "run")
+    assert told["twin"] == (1, (False,), False, "trained")
+    assert told["broken"][3] == ""
+    room = QRectF(0, 0, 200, 27)
+    shapes = [node(kind, QPointF(20, 13)) for kind in ("run", "learned", "shipped", "")]
+    assert len({(shape.elementCount(), shape.boundingRect().width()) for shape in shapes}) == 4
+    first, last = lines(branches[-3], room).boundingRect(), lines(branches[-1], room).boundingRect()
+    assert first.bottom() > room.bottom() and last.bottom() < room.bottom()
+
+
 def test_one_platform_alone_keeps_its_lineage_in_words(studio: Studio) -> None:
     studio.models.checkpoints.choose_platform(recorded_run.PLATFORM.fingerprint)
     assert names(studio)[0] == "epyc-learned" and "altra-learned" not in names(studio)
@@ -94,6 +115,20 @@ def test_starting_from_a_checkpoint_fills_the_form(studio: Studio, qtbot: QtBot)
     qtbot.waitUntil(lambda: "epyc-learned" in log.entry(0).sentence, timeout=WAIT_MS)
     assert not view.remove_button.isEnabled() and "A run is on" in view._reason.text()
     assert not view.form.train_button.isEnabled()
+
+
+def test_a_checkpoint_becomes_the_default_of_its_platform_and_not_any_more(studio: Studio, qtbot: QtBot) -> None:
+    view, banner = panel(studio), studio.window.banner
+    view.table.selectRow(3)
+    click(qtbot, view.default_button)
+    platform = recorded_run.PLATFORM.fingerprint
+    qtbot.waitUntil(lambda: banner.text == f"Default of {platform} is 2.", timeout=WAIT_MS)
+    listed = checkpoint_samples.listing("/workspaces/sample")
+    chosen = tuple(replace(one, chosen=(platform,)) if one.id == 2 else one for one in listed.checkpoints)
+    studio.models.checkpoints.set_listing(replace(listed, checkpoints=chosen))
+    assert view.default_button.text() == "Unset default"
+    click(qtbot, view.default_button)
+    qtbot.waitUntil(lambda: banner.text == f"Default of {platform} is None.", timeout=WAIT_MS)
 
 
 def test_a_training_shows_its_passes_and_keeps_its_best_when_stopped(studio: Studio, qtbot: QtBot) -> None:

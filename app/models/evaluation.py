@@ -1,0 +1,105 @@
+"""How good checkpoints are on the networks no training has seen: what was asked, the last answer, and it in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from app.models.plot_tables import PlotTable
+from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluatedCell, EvaluatedCheckpoint, EvaluatedPlatform
+
+METRICS = {"top1": "top-1", "top1_by_network": "top-1 by network", "top5": "top-5", "pairwise": "pairwise accuracy"}
+"""Metrics of a cell, by METHOD's names, as a person reads them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRequest:
+    """What a person asks of an evaluation, see `EvaluateCheckpoints`. `names`: keys of checkpoints."""
+
+    names: tuple[str, ...]
+    lineage: bool = False
+    shipped: bool = False
+
+
+class EvaluationState(QObject):
+    """The last evaluation; None before the first, and in another workspace. Signals: changed."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._result: CheckpointsEvaluated | None = None
+
+    @property
+    def result(self) -> CheckpointsEvaluated | None:
+        return self._result
+
+    def set_result(self, result: CheckpointsEvaluated | None) -> None:
+        """Show another evaluation, or none."""
+        if result is not self._result:
+            self._result = result
+            self.changed.emit()
+
+    def metric(self, path: str, name: str) -> dict[str, float]:
+        """One metric of a checkpoint's file by platform fingerprint, as far as it was evaluated."""
+        result = self._result
+        row = next((row for row in result.rows if row.path == path), None) if result else None
+        if result is None or row is None:
+            return {}
+        cells = zip(result.platforms, row.cells, strict=True)
+        found = {column.platform.fingerprint: cell.metric(name) for column, cell in cells}
+        return {fingerprint: value for fingerprint, value in found.items() if value is not None}
+
+
+def outcome(result: CheckpointsEvaluated) -> str:
+    """How an evaluation went, one sentence."""
+    cells = [cell for row in result.rows for cell in row.cells]
+    ranked = sum(bool(cell.metrics) for cell in cells)
+    began = "Stopped: evaluated" if result.stopped else "Evaluated"
+    told = f"{began} {_count(len(result.rows), 'checkpoint')} on {_count(len(result.platforms), 'platform')}"
+    if ranked < len(cells):
+        told += f"; {len(cells) - ranked} of {len(cells)} cells are empty and say why"
+    return f"{told}." if result.forgetting is None else f"{told}; forgetting {result.forgetting:.3f}."
+
+
+def cell_text(row: EvaluatedCheckpoint, column: EvaluatedPlatform, cell: EvaluatedCell) -> str:
+    """One cell in a few words: all its metrics and what was ranked, or why there are none."""
+    head = f"{row.name} on {column.platform.name}: "
+    if not cell.metrics:
+        return head + cell.reason
+    figures = ", ".join(f"{METRICS.get(name, name)} {value:.3f}" for name, value in cell.metrics)
+    ranked = f"{column.records:,} records of {_count(column.tasks, 'task')} of {', '.join(column.networks)}"
+    return f"{head}{figures}; ranked {ranked}."
+
+
+def table_of(result: CheckpointsEvaluated) -> PlotTable:
+    """Every cell, as numbers that can be saved."""
+    return PlotTable(
+        name="evaluation",
+        header=(
+            *("checkpoint", "kind", "platform", "fingerprint", "learned", *METRICS),
+            *("networks", "tasks", "records", "source", "reason"),
+        ),
+        rows=tuple(
+            (
+                row.name,
+                row.kind,
+                column.platform.name,
+                column.platform.fingerprint,
+                int(column.platform.fingerprint in row.learned),
+                *(cell.metric(name) for name in METRICS),
+                " ".join(column.networks),
+                column.tasks,
+                column.records,
+                result.source,
+                cell.reason,
+            )
+            for row in result.rows
+            for column, cell in zip(result.platforms, row.cells, strict=True)
+        ),
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
