@@ -71,12 +71,19 @@ def card(shown: PoolMapped, number: int, task_name: str) -> str:
 
 
 def note(shown: PoolMapped, task_name: str) -> str:
-    """What a map shows, in one line: "fused_matmul, round 3: 256 of 256 of the pool, 64 of 64 measured before"."""
+    """Whose map it is: "fused_matmul, round 3", and where not all is drawn "2,000 of 4,100 shown"."""
+    total = shown.pool_total + shown.measured_total
+    cut = f", {len(shown.x):,} of {total:,} shown" if len(shown.x) < total else ""
+    return f"{task_name}, round {shown.round + 1}{cut}"
+
+
+def counts(shown: PoolMapped) -> str:
+    """How many points there are of each kind."""
     before = len(shown.x) - shown.pool
-    counts = f"{shown.pool:,} of {shown.pool_total:,} of the pool"
-    if shown.measured_total:
-        counts += f", {before:,} of {shown.measured_total:,} measured before"
-    return f"{task_name}, round {shown.round + 1}: {counts}"
+    return (
+        f"{len(shown.chosen):,} chosen; {shown.pool:,} of {shown.pool_total:,} of the pool and {before:,} of "
+        f"{shown.measured_total:,} measured before are shown."
+    )
 
 
 def spread(shown: PoolMapped) -> str:

@@ -76,11 +76,11 @@ class CheckpointsPanel(QWidget):
         self._platform = QComboBox()
         self._platform.setAccessibleName("Show the checkpoints of this platform")
         self._platform.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self._platform.setMinimumContentsLength(16)
+        self._platform.setMinimumContentsLength(8)
         self._platform.activated.connect(lambda: checkpoints.choose_platform(self._platform.currentData() or ""))
-        self.import_button = _button("Import…", "Take a copy of a checkpoint's file into this workspace")
-        self.export_button = _button("Export…", "Copy the checkpoint with its lineage to a file")
-        self.remove_button = _button("Remove", "Forget the checkpoint and delete its file in the workspace")
+        self.import_button = _button("", "Import: take a copy of a checkpoint's file into this workspace")
+        self.export_button = _button("", "Export: copy the checkpoint with its lineage to a file")
+        self.remove_button = _button("", "Remove: forget the checkpoint and delete its file in the workspace")
         self.start_button = _button("Start from this", "The next run's cost model starts from this checkpoint")
         self.default_button = _button(_SET, "")
         self.table = CopyTable("Checkpoints of the workspace")
@@ -105,6 +105,7 @@ class CheckpointsPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(6)
         top.addWidget(self._headline)
+        self._reason.setMinimumWidth(40)
         top.addWidget(self._reason, 1)
         made = (self.start_button, self.default_button)
         for part in (self._platform, *made, self.import_button, self.export_button, self.remove_button):
@@ -145,7 +146,7 @@ class CheckpointsPanel(QWidget):
         scroll.setWidget(content)
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
-        tabs.setMinimumWidth(260)
+        tabs.setMinimumWidth(230)
         tabs.addTab(self.form, "Train and learn")
         tabs.addTab(scroll, "Details")
         return tabs
@@ -266,4 +267,5 @@ class CheckpointsPanel(QWidget):
 def _button(text: str, hint: str) -> QPushButton:
     made = QPushButton(text)
     made.setToolTip(hint)
+    made.setAccessibleName(text or hint)
     return made

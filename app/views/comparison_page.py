@@ -28,8 +28,9 @@ class ComparisonPage(QWidget):
         self._evaluation, self._checkpoints, self._run = models.evaluation, models.checkpoints, models.run
         self.first, self.second = CheckpointPicker("First checkpoint"), CheckpointPicker("Second checkpoint")
         self.evaluate_button = QPushButton("Evaluate both")
-        self.save_button = QPushButton("Save CSV…")
-        self.save_button.setToolTip("Save the lines; Ctrl+C in the table copies them")
+        self.save_button = QPushButton()
+        self.save_button.setAccessibleName("Save the lines as CSV")
+        self.save_button.setToolTip("Save the lines as CSV; Ctrl+C in the table copies them")
         self.lines = ComparisonTable(self)
         self.table = CopyTable("Two checkpoints side by side")
         self._empty = EmptyState(
@@ -45,9 +46,9 @@ class ComparisonPage(QWidget):
     def _lay_out(self) -> None:
         top = QHBoxLayout()
         top.setSpacing(6)
-        for part in (self.first, label("with"), self.second, self.evaluate_button):
-            top.addWidget(part)
-        top.addStretch()
+        for picker in (self.first, self.second):
+            top.addWidget(picker, 1)
+        top.addWidget(self.evaluate_button)
         top.addWidget(self.save_button)
         self._relation.setMinimumWidth(40)
         self.table.setModel(self.lines)

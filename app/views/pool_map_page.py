@@ -50,7 +50,7 @@ class PoolMapPage(QObject):
         self.view.show_map(shown)
         self.view.plot.show_hint("" if shown else _EMPTY)
         self.note.setText(pool_maps.note(shown, self._tasks.name_of(shown.task_key)) if shown else "")
-        self.note.setToolTip(pool_maps.spread(shown) if shown else "")
+        self.note.setToolTip(f"{pool_maps.counts(shown)}\n{pool_maps.spread(shown)}" if shown else "")
 
     def table(self) -> PlotTable:
         """The numbers on screen."""

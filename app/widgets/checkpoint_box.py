@@ -27,8 +27,8 @@ class CheckpointBox(QComboBox):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(8)
         self.setToolTip(
-            "What the cost model starts from. First entry: the platform's default, else its own model of earlier runs "
-            "in the workspace, else what ships"
+            "What the cost model starts from. Default: what was set as that, else the model of the workspace's earlier "
+            "runs, else what ships"
         )
         self.activated.connect(self._activated)
         self._fill()
@@ -51,7 +51,7 @@ class CheckpointBox(QComboBox):
     def _fill(self) -> None:
         self.blockSignals(True)
         self.clear()
-        self.addItem("default, own, or shipped", ("", None))
+        self.addItem("default", ("", None))
         self.addItem("none: a cold start", ("", COLD))
         for one in self._listed:
             self.addItem(f"{one.name} ({one.kind}, {one.model})", ("", one.path))

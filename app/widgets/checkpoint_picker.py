@@ -8,6 +8,9 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from tcl_core.checkpoint_events import CheckpointFacts
 
+_MARGIN = 40
+"""Pixels beside the widest name in the list."""
+
 
 class CheckpointPicker(QComboBox):
     """Offers what can be read. `currentIndexChanged` says that another was chosen."""
@@ -18,7 +21,7 @@ class CheckpointPicker(QComboBox):
         self.setAccessibleName(name)
         self.setToolTip(name)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(14)
+        self.setMinimumContentsLength(7)
 
     @property
     def chosen(self) -> CheckpointFacts | None:
@@ -35,6 +38,8 @@ class CheckpointPicker(QComboBox):
             self.addItem(f"{one.name} ({one.kind}, {one.model})", one.path)
         self.setCurrentIndex(max(0, self.findData(kept)) if self._listed else -1)
         self.blockSignals(False)
+        widest = max((self.fontMetrics().horizontalAdvance(self.itemText(i)) for i in range(self.count())), default=0)
+        self.view().setMinimumWidth(widest + _MARGIN)  # the list may be wider than the field
         self.setEnabled(bool(self._listed))
         self.currentIndexChanged.emit(self.currentIndex())
 

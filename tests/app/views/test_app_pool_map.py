@@ -65,7 +65,10 @@ def test_each_standing_has_a_shape_of_its_own(models: StudioModels, panel: Plots
     assert page.view.counts == (SIZE - CHOSEN, MEASURED, CHOSEN)
     shapes = {item.opts["symbol"] for item in (page.view._pool, page.view._measured, page.view._chosen)}
     assert len(shapes) == 3
-    assert page.note.text() == f"{recorded_pool.TASK.name}, round 5: 256 of 256 of the pool, 48 of 48 measured before"
+    assert page.note.text() == f"{recorded_pool.TASK.name}, round 5"
+    assert "256 of 256 of the pool and 48 of 48 measured before" in page.note.toolTip()
+    cut = replace(recorded_pool.mapped(), pool_total=2000)
+    assert pool_maps.note(cut, "t") == "t, round 5, 304 of 2,048 shown"
     assert "41%" in page.note.toolTip() and "17%" in page.note.toolTip()
     panel.grab()
 
