@@ -127,8 +127,8 @@ def _add_tune(commands: Commands) -> None:
     tune.add_argument(
         "--checkpoint",
         metavar="C",
-        help="the file the cost model starts from, or none for a cold start; by default the workspace's own model, "
-        "else the checkpoint that ships",
+        help="the file the cost model starts from, or none for a cold start; by default what `checkpoints default` "
+        "set, else the workspace's own model, else the checkpoint that ships",
     )
     _add_seed(tune)
 
