@@ -22,6 +22,8 @@ from app.checkpoint_wiring import CheckpointWiring
 from app.controller import Controller
 from app.jobs.engine_process import EngineTarget
 from app.jobs.engine_thread import EngineThread
+from app.library_controller import LibraryController
+from app.library_wiring import LibraryWiring
 from app.main_window import MainWindow
 from app.models.studio import StudioModels
 from app.schedule_controller import ScheduleController
@@ -41,6 +43,7 @@ class Studio:
     controller: Controller
     checkpoints: CheckpointController
     schedules: ScheduleController
+    library: LibraryController
     window: MainWindow
     theme: Theme
 
@@ -54,11 +57,13 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     controller = Controller(models, engine, settings)
     checkpoints = CheckpointController(models, engine, controller)
     schedules = ScheduleController(models, engine, controller)
+    library = LibraryController(models, engine, settings, controller)
     window = MainWindow(models, settings, theme)
     connect(controller, window)
     connect_schedules(schedules, controller, window)
     wiring = CheckpointWiring(window, models, controller, checkpoints)
     window.open_requested.connect(wiring.open_network)
+    LibraryWiring(window, models, controller, library)
     engine.start()
     return Studio(
         models=models,
@@ -66,6 +71,7 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
         controller=controller,
         checkpoints=checkpoints,
         schedules=schedules,
+        library=library,
         window=window,
         theme=theme,
     )
@@ -78,7 +84,6 @@ def connect(controller: Controller, window: MainWindow) -> None:
     window.start_requested.connect(controller.start_run)
     window.hold_requested.connect(controller.hold_or_resume)
     window.stop_requested.connect(controller.stop_run)
-    window.export_requested.connect(controller.export_library)
     window.banner.acted.connect(controller.take_way_on)
     window.closing.connect(controller.shut_down)
     controller.announced.connect(window.banner.announce)

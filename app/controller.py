@@ -14,7 +14,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.engine_thread import EngineLoss, EngineThread
-from app.models import library_table, wording
+from app.models import library_wording, wording
 from app.models.announcement import Announcement, Mood, WayOn
 from app.models.log_table import Entry, EntryKind
 from app.models.run_request import RunRequest, Shapes
@@ -23,7 +23,7 @@ from app.models.studio import StudioModels
 from app.settings import Settings
 from tcl_core import events
 from tcl_core.config import RunConfig
-from tcl_core.domain import LibraryReport
+from tcl_core.libraries import LibraryReport
 from tcl_core.pool_events import PoolMapped
 
 SAMPLE_NAME = "the sample network"
@@ -106,7 +106,8 @@ class Controller(QObject):
         workspace = request.workspace or str(self._settings.default_workspace(run.opened.network.name))
         self._settings.request = request
         self.workspace_chosen.emit(workspace)
-        self._begin(replace(request.config(self._path, workspace), include=self._models.tasks.include))
+        config = request.config(self._path, workspace)
+        self._begin(replace(config, include=self._models.tasks.include, library=self._models.library.config))
 
     def repeat_run(self, config: RunConfig) -> None:
         """Start a run of the network on screen as an earlier one was configured."""
@@ -138,16 +139,6 @@ class Controller(QObject):
             run.activity = Activity.STOPPING
             self._engine.stop_run()
             run.announce()
-
-    def export_library(self, out: str) -> None:
-        """Build the bundle of the network on screen into a folder."""
-        run = self._models.run
-        if run.activity is not Activity.READY or self._config is None or run.opened is None:
-            return
-        run.activity = Activity.EXPORTING
-        name = run.opened.network.name
-        self._engine.send(events.ExportLibrary(workspace=self._config.workspace, network=name, out=out))
-        run.announce()
 
     def take_way_on(self, way: WayOn) -> None:
         """Do what an announcement offered."""
@@ -282,9 +273,6 @@ class Controller(QObject):
 
     def _library_built(self, event: events.LibraryBuilt) -> None:
         self._show_library(event.report)
-        if self._models.run.activity is Activity.EXPORTING:
-            self._models.run.activity = Activity.READY
-            self._announce(Mood.GOOD, f"Exported to {event.report.path}.", WayOn.SHOW_LIBRARY, "Show the library")
 
     def _notice(self, event: events.Notice) -> None:
         self._log(EntryKind.NOTICE, event.sentence, at=event.at)
@@ -298,7 +286,7 @@ class Controller(QObject):
         self._log(EntryKind.NOTICE, run.outcome, at=event.at)
         if event.library is not None:
             self._show_library(event.library)
-            sentence = f"{run.outcome} {library_table.headline(event.library)}."
+            sentence = f"{run.outcome} {library_wording.headline(event.library)}."
             self._announce(Mood.GOOD, sentence, WayOn.SHOW_LIBRARY, "Show the library")
         else:
             self._announce(Mood.NEUTRAL, run.outcome, WayOn.CONTINUE_RUN, "Continue the run")
@@ -356,10 +344,10 @@ class Controller(QObject):
         self._models.pool_maps.clear()
         self._models.estimates.clear()
         self._models.failures.clear_all()
-        self._models.library.set_report(None)
+        self._models.library.take(None)
 
     def _show_library(self, report: LibraryReport) -> None:
-        self._models.library.set_report(report)
+        self._models.library.take(report)
         self._models.estimates.set_library(report)
 
     def _log(self, kind: EntryKind, sentence: str, detail: str = "", at: float | None = None) -> None:

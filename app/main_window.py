@@ -183,10 +183,11 @@ class MainWindow(QMainWindow):
         self.plots_panel.saving_ended.connect(self.banner.announce)
         self.task_panel.task_selected.connect(self.network_panel.select_task)
         self.network_panel.task_selected.connect(self.task_panel.select_task)
-        self.library_panel.export_requested.connect(self.choose_export_folder)
-        self.library_panel.show_folder_requested.connect(_show_folder)
+        self.library_panel.actions_.export_requested.connect(self.choose_export_folder)
+        self.library_panel.actions_.show_folder_requested.connect(_show_folder)
         self._theme.changed.connect(self.apply_tokens)
-        self._models.run.changed.connect(self._refresh)
+        for state in (self._models.run, self._models.library):
+            state.changed.connect(self._refresh)
         self._models.failures.rowsInserted.connect(self._count_failures)
         self._models.failures.modelReset.connect(self._count_failures)
 
@@ -266,7 +267,7 @@ class MainWindow(QMainWindow):
         actions.stop.setEnabled(states["stop"])
         for action in (actions.open, actions.sample, actions.recent.menuAction()):
             action.setEnabled(states["open"])
-        actions.export.setEnabled(self._models.library.report is not None and run.activity is Activity.READY)
+        actions.export.setEnabled(not self._models.library.held)
         paused = run.activity is Activity.PAUSED
         if actions.hold.text() != ("&Resume" if paused else "&Pause"):
             actions.hold.setText("&Resume" if paused else "&Pause")

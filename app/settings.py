@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -72,6 +73,18 @@ class Settings:
     @request.setter
     def request(self, request: RunRequest) -> None:
         self._store.setValue("request", json.dumps(asdict(request)))
+
+    @property
+    def tolerance(self) -> tuple[float, float] | None:
+        """The tolerance (rtol, atol) of the check against onnxruntime, as it was left."""
+        match self._read_json("tolerance"):
+            case [float() | int() as rtol, float() | int() as atol] if 0 <= rtol < math.inf and 0 <= atol < math.inf:
+                return float(rtol), float(atol)
+        return None
+
+    @tolerance.setter
+    def tolerance(self, tolerance: tuple[float, float]) -> None:
+        self._store.setValue("tolerance", json.dumps(tolerance))
 
     def layout(self) -> tuple[QByteArray, QByteArray] | None:
         """Geometry and dock state as they were left."""

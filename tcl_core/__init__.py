@@ -15,12 +15,14 @@ room                      what it does                                          
 ========================  =======================================================================  =================
 ``domain``, ``batches``   what crosses a stage, a thread or a process                              numpy
 ``graphs``                the network as a graph that can be drawn                                 -
+``libraries``             what is known of a tuned library: check, times, verdicts                 -
 ``config``                one frozen, keyword-only config per stage                                -
 ``events``                what a run tells its watcher, what a watcher asks of a run               -
 ``checkpoint_events``     the same for checkpoints, training and learning                          -
 ``evaluation_events``     the same for figures of checkpoints by platform                          -
 ``pool_events``           where the candidates of a pool lie, and which were chosen                numpy
 ``schedule_events``       the same for one record's schedule                                       -
+``library_events``        the same for the library of a tuned network                              -
 ``errors``                the sentences a person gets                                              -
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm

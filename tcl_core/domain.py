@@ -342,37 +342,3 @@ class TaskState:
     best_s: float | None = None
     history_s: tuple[float, ...] = ()
     exhausted: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """Latencies of one contender in milliseconds, measured side by side with the others."""
-
-    median_ms: float
-    low_ms: float
-    high_ms: float
-    repeats: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class LibraryReport:
-    """The tuned library, checked and timed.
-
-    Attributes:
-        path: the bundle's folder, None when it was built but not exported.
-        untuned, tuned, onnxruntime: side by side, same inputs, same threads; None where it could not run.
-        max_abs_error: greatest absolute difference to onnxruntime over all outputs.
-        rtol, atol: the tolerance of the check; `matches` is its verdict.
-        tuned_tasks, fallback_tasks: tasks with a record applied, and names of those without.
-    """
-
-    path: str | None
-    untuned: Timing | None
-    tuned: Timing | None
-    onnxruntime: Timing | None
-    max_abs_error: float | None
-    rtol: float
-    atol: float
-    matches: bool | None
-    tuned_tasks: int
-    fallback_tasks: tuple[str, ...]

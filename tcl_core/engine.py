@@ -20,7 +20,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tcl_core.config import LibraryConfig, NetworkConfig
+from tcl_core.config import NetworkConfig
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted, OpenShapes, UserError
 from tcl_core.events import (
@@ -30,9 +30,8 @@ from tcl_core.events import (
     Crashed,
     EngineReady,
     Event,
-    ExportLibrary,
     Finished,
-    LibraryBuilt,
+    LibraryCommand,
     OpenNetwork,
     PauseRun,
     PhaseChanged,
@@ -225,8 +224,10 @@ class _Engine:
 
             yield from carry_out(command, self._send, token)
             return
-        from tcl_core.store import Workspace
-        from tcl_core.tuner import Tuner, export_network, open_network
+        if isinstance(command, LibraryCommand):
+            yield from self._library(command, token)
+            return
+        from tcl_core.tuner import Tuner, open_network
 
         match command:
             case OpenNetwork():
@@ -235,8 +236,8 @@ class _Engine:
             case StartRun():
                 token.while_held = partial(self._answer_questions, token)
                 yield from Tuner(command.config, token).events()
-            case ExportLibrary():
-                with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
-                    out = Path(command.out)
-                    report = export_network(workspace, command.network, out, LibraryConfig(), token)
-                yield LibraryBuilt(report=report)
+
+    def _library(self, command: LibraryCommand, token: CancelToken) -> Iterator[Event]:
+        from tcl_core.tuner.export import carry_out
+
+        yield from carry_out(command, token)

@@ -16,7 +16,6 @@ from tcl_core.config import RunConfig
 from tcl_core.domain import (
     Failure,
     ImportReport,
-    LibraryReport,
     Network,
     Platform,
     Record,
@@ -26,6 +25,7 @@ from tcl_core.domain import (
 )
 from tcl_core.errors import Interrupted
 from tcl_core.graphs import NetworkGraph
+from tcl_core.libraries import LibraryReport
 
 _HELD_BEAT_S = 0.2
 """How often a held run looks whether there is something else to do."""
@@ -226,15 +226,6 @@ class StopRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportLibrary:
-    """Command: build the bundle of a network from a workspace into a folder."""
-
-    workspace: str
-    network: str | None
-    out: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Quit:
     """Command: end the engine process."""
 
@@ -244,6 +235,19 @@ class CheckpointCommand:
     """Base of the commands of `checkpoint_events`. `workspace`: its folder; None for what ships alone."""
 
     workspace: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryCommand:
+    """Base of the commands of `library_events`.
+
+    Attributes:
+        workspace: the folder that holds the records.
+        network: name of a tuned network; None for the only one there is.
+    """
+
+    workspace: str
+    network: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +264,15 @@ class ScheduleCommand:
 
 
 Command = (
-    OpenNetwork | StartRun | PauseRun | ResumeRun | StopRun | ExportLibrary | CheckpointCommand | ScheduleCommand | Quit
+    OpenNetwork
+    | StartRun
+    | PauseRun
+    | ResumeRun
+    | StopRun
+    | LibraryCommand
+    | CheckpointCommand
+    | ScheduleCommand
+    | Quit
 )
 
 

@@ -30,8 +30,8 @@ TESTS = sorted(path.relative_to(ROOT) for path in ROOT.glob("tests/**/*.py"))
 FILE_LIMIT, FUNCTION_LIMIT, USUAL_FILE = 400, 60, 200
 CATCH_ALL_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "shared", "stuff"}
 CROSSING_MODULES = (
-    *("domain", "batches", "config", "events", "graphs"),
-    *("checkpoint_events", "evaluation_events", "pool_events", "schedule_events"),
+    *("domain", "batches", "config", "events", "graphs", "libraries"),
+    *("checkpoint_events", "evaluation_events", "library_events", "pool_events", "schedule_events"),
 )
 HEAVY = ("torch", "tvm", "onnx", "onnxruntime", "xgboost")
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -31,6 +31,7 @@ from tcl_core.events import (
     Refused,
     StopRun,
 )
+from tcl_core.library_events import LibraryDone, LibraryStopped
 
 BATCH_S = 0.1
 """Events reach the window at most every so many seconds."""
@@ -57,7 +58,8 @@ def leaves_measuring(event: Event) -> bool:
     """Whether an event shows that a stop was obeyed: the run is over, or only its library is still being built."""
     if isinstance(event, PhaseChanged):
         return event.stage is Stage.LIBRARY
-    return isinstance(event, Finished | LibraryBuilt | Refused | Crashed | CheckpointDone | TrainingStopped)
+    over = (Finished, LibraryBuilt, LibraryDone, LibraryStopped, Refused, Crashed, CheckpointDone, TrainingStopped)
+    return isinstance(event, over)
 
 
 class EngineThread(QThread):

@@ -10,8 +10,9 @@ from PySide6.QtCore import QObject, Signal
 
 from app.models.growing_array import GrowingArray
 from app.models.measured_records import MeasuredRecords
-from tcl_core.domain import LibraryReport, Record
+from tcl_core.domain import Record
 from tcl_core.events import Progress
+from tcl_core.libraries import LibraryReport
 
 Floats = NDArray[np.float64]
 

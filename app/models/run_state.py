@@ -21,7 +21,8 @@ class Activity(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
-    EXPORTING = "exporting"
+    CHECKING = "checking"
+    """The library is built and checked, perhaps timed and exported."""
     TEACHING = "teaching"
     """Checkpoints are being trained, copied or removed."""
 
@@ -100,7 +101,7 @@ class RunState(QObject):
             return "The engine is starting." if self.engine is EngineHealth.STARTING else "The engine is down."
         if self.busy:
             return "A run is on: checkpoints can be changed once it is over."
-        if self.activity in {Activity.OPENING, Activity.EXPORTING}:
+        if self.activity in {Activity.OPENING, Activity.CHECKING}:
             return "The engine is busy for a moment."
         return "" if self.activity is not Activity.TEACHING else "The engine is at work on a checkpoint."
 

@@ -9,7 +9,7 @@ from app.models.checkpoint_table import CheckpointTableModel
 from app.models.evaluation import EvaluationState
 from app.models.failure_tree import FailureTreeModel
 from app.models.import_report import ISSUE_COLUMNS, OPERATOR_COLUMNS
-from app.models.library_table import LibraryTableModel
+from app.models.library_state import LibraryState
 from app.models.log_table import LogTableModel
 from app.models.network_graph import NetworkGraphModel
 from app.models.open_schedules import OpenSchedules
@@ -39,7 +39,7 @@ class StudioModels(QObject):
         self.rounds = RoundSeries(self)
         self.pool_maps = PoolMaps(self)
         self.stage_times = StageTimes(self)
-        self.library = LibraryTableModel(self)
+        self.library = LibraryState(self.run, self.tasks, self)
         self.log = LogTableModel(self)
         self.checkpoints = CheckpointTableModel(self)
         self.training = TrainingState(self)

@@ -78,7 +78,7 @@ def phase(run: RunState) -> str:
         Activity.RUNNING: run.phase,
         Activity.PAUSED: "Paused",
         Activity.STOPPING: stopping,
-        Activity.EXPORTING: "Exporting the library",
+        Activity.CHECKING: run.phase,
         Activity.TEACHING: "At work on checkpoints",
     }[run.activity]
 

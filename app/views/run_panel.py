@@ -145,7 +145,7 @@ class RunPanel(QWidget):
         self._judge()
         self._phase.setText(wording.phase(run))
         self._show_progress()
-        waiting = run.activity in {Activity.OPENING, Activity.EXPORTING}
+        waiting = run.activity in {Activity.OPENING, Activity.CHECKING}
         self._bar.setRange(0, 0 if waiting else 1000)
         if run.busy and not self._pulse.isActive():
             self._pulse.start()

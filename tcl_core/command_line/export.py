@@ -5,22 +5,45 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tcl_core.command_line.interrupt import stop_on_interrupt
+from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
-from tcl_core.command_line.report import library_json, show_library
 from tcl_core.config import LibraryConfig
-from tcl_core.events import CancelToken
+from tcl_core.errors import Interrupted
+from tcl_core.events import CancelToken, LibraryCommand
+from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped
+
+_STOPPED = "Stopped; nothing was written."
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
     """Build, check, time and export."""
-    from tcl_core.store import Workspace
-    from tcl_core.tuner import export_network
+    out = str(Path(arguments.out).resolve())
+    command = ExportLibrary(
+        workspace=arguments.workspace, network=arguments.network, out=out, config=library_config(arguments)
+    )
+    obey(command, output)
 
-    with (
-        output.status.status("Building, checking and timing the library"),
-        Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace,
-    ):
-        report = export_network(workspace, arguments.network, Path(arguments.out), LibraryConfig(), CancelToken())
+
+def library_config(arguments: argparse.Namespace) -> LibraryConfig:
+    """The tolerance that the options ask for."""
+    return LibraryConfig(rtol=arguments.rtol, atol=arguments.atol)
+
+
+def obey(command: LibraryCommand, output: Output) -> None:
+    """Carry out a command on a library, and show what came of it.
+
+    Raises:
+        Interrupted: by Ctrl+C.
+    """
+    from tcl_core.tuner.export import carry_out
+
+    token = CancelToken()
+    with output.status.status("Building and checking the library"), stop_on_interrupt(token, output, _STOPPED):
+        events = list(carry_out(command, token))
+    if isinstance(events[-1], LibraryStopped):
+        raise Interrupted(_STOPPED)
+    (done,) = (event for event in events if isinstance(event, LibraryDone))
     if not output.json:
-        show_library(report, output)
-    output.emit({"network": arguments.network, "workspace": arguments.workspace, **library_json(report)})
+        show_library(done.report, output)
+    output.emit({"network": command.network, "workspace": command.workspace, **library_json(done.report)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TypeAlias
 
-from tcl_core.config import COST_MODELS, SAMPLERS, TABLES
+from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
 
 BENCHES = ("throughput", "scoring", "window")
 
@@ -63,6 +63,14 @@ def share_or_none(text: str) -> float:
     return value
 
 
+def tolerance(text: str) -> float:
+    """A tolerance: 0 or more."""
+    value = _number(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a tolerance, such as 1e-3")
+    return value
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -79,6 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_tasks(commands)
     _add_tune(commands)
     _add_export(commands)
+    _add_verify(commands)
     _add_collect(commands)
     _add_train(commands)
     _add_learn(commands)
@@ -131,6 +140,7 @@ def _add_tune(commands: Commands) -> None:
         "set, else the workspace's own model, else the checkpoint that ships",
     )
     _add_seed(tune)
+    _add_tolerance(tune)
 
 
 def _add_export(commands: Commands) -> None:
@@ -138,6 +148,22 @@ def _add_export(commands: Commands) -> None:
     export.add_argument("--workspace", required=True, metavar="DIR")
     export.add_argument("--network", metavar="NAME")
     export.add_argument("--out", required=True, metavar="DIR")
+    _add_tolerance(export)
+
+
+def _add_verify(commands: Commands) -> None:
+    verify = _add(commands, "verify", "check a tuned network's results against onnxruntime's")
+    verify.add_argument("--workspace", required=True, metavar="DIR")
+    verify.add_argument("--network", metavar="NAME")
+    verify.add_argument("--times", action="store_true", help="time it too, in turns with onnxruntime and untuned TVM")
+    _add_tolerance(verify)
+
+
+def _add_tolerance(command: argparse.ArgumentParser) -> None:
+    plain = LibraryConfig()
+    for name, text in (("rtol", "relative"), ("atol", "absolute")):
+        help_ = f"{text} tolerance of the check against onnxruntime ({getattr(plain, name):g})"
+        command.add_argument(f"--{name}", type=tolerance, default=getattr(plain, name), metavar="X", help=help_)
 
 
 def _add_seed(command: argparse.ArgumentParser) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from platformdirs import user_data_path
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
+from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
-from tcl_core.command_line.report import library_json, show_library
 from tcl_core.command_line.watch import RunWatch
-from tcl_core.config import COLD, Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
+from tcl_core.config import COLD, Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
 from tcl_core.events import CancelToken, Finished, RunStarted
 
 _SAMPLE_MINUTES, _MINUTES = 3.0, 10.0
@@ -58,6 +58,7 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
         network_config=NetworkConfig(shapes=tuple(arguments.shape)),
         cost_model=CostModelConfig(name=arguments.cost_model),
         sampler=SamplerConfig(name=arguments.sampler),
+        library=LibraryConfig(rtol=arguments.rtol, atol=arguments.atol),
     )
 
 

@@ -7,7 +7,7 @@ module                    what it does
 ``build``                 tuned and stock executables                                                (tvm)
 ``inputs``                random inputs a network accepts                                            (onnx)
 ``contenders``            one network, run by TVM or by onnxruntime                                  (tvm, onnxruntime)
-``compare``               the numerical check, and timing side by side                               numpy
+``compare``               the numerical check, timing side by side, and who wins                     numpy, scipy
 ``child``                 the same in a process of its own: generated code may crash                 processes
 ``linker``                a C compiler, or how to get one                                            -
 ``bundle``                ``.so``, manifest, runners, README; never half-written                     (tvm)

@@ -7,7 +7,7 @@ import io
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tvm
@@ -21,6 +21,7 @@ from tvm.tirx import PrimFunc
 
 from tcl_core.domain import Record, Task
 from tcl_core.errors import UserError
+from tcl_core.libraries import LibraryTask
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 _SCHEDULED = "tirx.is_scheduled"
@@ -36,14 +37,12 @@ class BuiltLibrary:
 
     Attributes:
         executable: `tvm.runtime.Executable`; its function "main" takes the network's inputs in order.
-        tuned: keys of the tasks whose record was applied.
-        fallback: tasks without one: no record, or a record whose trace no longer applies.
+        tasks: what each task runs, in the order given.
     """
 
     executable: Any
     target_json: str
-    tuned: tuple[str, ...]
-    fallback: tuple[Task, ...]
+    tasks: tuple[LibraryTask, ...]
 
 
 def build_tuned(module: Any, target_json: str, records: Mapping[str, Record], tasks: Sequence[Task]) -> BuiltLibrary:
@@ -68,9 +67,20 @@ def build_tuned(module: Any, target_json: str, records: Mapping[str, Record], ta
     return BuiltLibrary(
         executable=_compile(_schedule_rest(scheduled, target), target),
         target_json=target_json,
-        tuned=tuple(task.key for task in tasks if task.key in applied),
-        fallback=tuple(task for task in tasks if task.key not in applied),
+        tasks=tuple(_used(task, records.get(task.key), task.key in applied) for task in tasks),
     )
+
+
+def _used(task: Task, record: Record | None, applied: bool) -> LibraryTask:
+    known = LibraryTask(key=task.key, name=task.name, weight=task.weight, latency_s=None)
+    if applied and record is not None:
+        return replace(known, latency_s=record.latency_s)
+    usable = record is not None and _usable(record)
+    return replace(known, fallback="its best record no longer applies" if usable else "no record that ran")
+
+
+def _usable(record: Record) -> bool:
+    return record.failure is None and bool(record.trace_json) and bool(record.latencies_s)
 
 
 def build_untuned(models: Sequence[Any], target_json: str) -> Any:
@@ -103,7 +113,7 @@ def _build_stock(model: Any, target: Any) -> Any:
 
 def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
     """Put a record into the database, unless its trace does not apply (any more)."""
-    if record.failure is not None or not record.trace_json or not record.latencies_s:
+    if not _usable(record):
         return
     if "Tensorize" in record.trace_json:
         import_tensor_intrinsics()

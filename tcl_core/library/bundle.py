@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import errno
-import importlib.metadata
 import json
-import math
 import os
-import platform as host
 import re
 import shutil
 import tempfile
@@ -16,15 +13,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import tcl_core
-from tcl_core.domain import LibraryReport, Network, Platform, Record, Task, TensorSpec
+from tcl_core.domain import Network, Platform, TensorSpec
 from tcl_core.errors import UserError
+from tcl_core.libraries import LibraryReport, LibraryTask, finite, output_json
 from tcl_core.library.cpp_example import cpp_source, readme
+from tcl_core.versions import installed_versions
 
 FORMAT = "tcl-studio bundle"
 VERSION = 1
-
-_PACKAGES = ("apache-tvm", "apache-tvm-ffi", "onnx", "onnxruntime", "numpy")
 
 
 def file_stem(name: str) -> str:
@@ -36,8 +32,6 @@ def make_manifest(
     *,
     network: Network,
     platform: Platform,
-    tasks: tuple[Task, ...],
-    records: Mapping[str, Record],
     report: LibraryReport,
     bounds: Mapping[str, int],
 ) -> dict[str, Any]:
@@ -46,7 +40,6 @@ def make_manifest(
     Args:
         bounds: exclusive upper bounds of the integer inputs that index a table.
     """
-    fallback = set(report.fallback_tasks)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -63,13 +56,14 @@ def make_manifest(
             "kind": platform.kind,
             "threads": platform.threads,
         },
-        "tasks": [_task(task, records.get(task.key), task.name not in fallback) for task in tasks],
+        "tasks": [_task(task) for task in report.tasks],
         "check": {
             "reference": "onnxruntime",
             "rtol": report.rtol,
             "atol": report.atol,
-            "max_abs_error": _finite(report.max_abs_error),
+            "max_abs_error": finite(report.max_abs_error),
             "matches": report.matches,
+            "outputs": [output_json(output) for output in report.outputs],
         },
         "latency_ms": {
             name: None if timing is None else timing.median_ms
@@ -79,8 +73,7 @@ def make_manifest(
                 ("onnxruntime", report.onnxruntime),
             )
         },
-        "versions": {"tcl-studio": tcl_core.__version__, "python": host.python_version()}
-        | {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "versions": dict(installed_versions()),
     }
 
 
@@ -171,16 +164,11 @@ def _tensor(spec: TensorSpec) -> dict[str, Any]:
     return {"name": spec.name, "dtype": spec.dtype, "shape": list(spec.shape)}
 
 
-def _task(task: Task, record: Record | None, tuned: bool) -> dict[str, Any]:
-    latency_s = record.latency_s if record is not None and tuned else None
+def _task(task: LibraryTask) -> dict[str, Any]:
     return {
         "name": task.name,
         "key": task.key,
         "weight": task.weight,
-        "tuned": tuned,
-        "latency_ms": None if latency_s is None else latency_s * 1e3,
+        "tuned": not task.fallback,
+        "latency_ms": None if task.latency_s is None else task.latency_s * 1e3,
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

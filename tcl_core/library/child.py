@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from tcl_core.config import LibraryConfig
-from tcl_core.domain import Failure, Stage, Timing
+from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
-from tcl_core.library.compare import Check, check_outputs, time_side_by_side
+from tcl_core.libraries import Contest, OutputCheck, Timing
+from tcl_core.library.compare import check_outputs, contest, time_side_by_side, timing_of
 from tcl_core.library.contenders import Contender, onnxruntime_contender, tvm_contender
 
 _POLL_S = 0.1
@@ -37,18 +38,22 @@ class CompareRequest:
     Attributes:
         inputs: an ``.npz`` file with one array per input name.
         names: input names in the order of the function's parameters.
+        outputs: output names in order.
         tuned, untuned: exported libraries; None to leave one out.
         kind: "llvm" or "cuda".
+        timed: whether to time them after the check.
     """
 
     model: str
     inputs: str
     names: tuple[str, ...]
+    outputs: tuple[str, ...]
     tuned: str | None
     untuned: str | None
     kind: str
     threads: int
     config: LibraryConfig
+    timed: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +61,15 @@ class CompareResult:
     """What came of it, as far as it got.
 
     Attributes:
-        check: None when the tuned library or onnxruntime did not run.
+        checks: of each output; () when the tuned library or onnxruntime did not run.
         timings: pairs of contender ("untuned", "tuned", "onnxruntime") and timing, of those that ran.
+        contests: the tuned library against each other contender that ran.
         failures: why something is missing.
     """
 
-    check: Check | None = None
+    checks: tuple[OutputCheck, ...] = ()
     timings: tuple[tuple[str, Timing], ...] = ()
+    contests: tuple[Contest, ...] = ()
     failures: tuple[Failure, ...] = ()
 
     def timing(self, name: str) -> Timing | None:
@@ -144,10 +151,21 @@ def compare(
         contenders[name] = contender
         if name == "tuned" and "onnxruntime" in outputs:
             config = request.config
-            check = check_outputs(outputs[name], outputs["onnxruntime"], config.rtol, config.atol)
-            result = replace(result, check=check)
+            checks = check_outputs(request.outputs, outputs[name], outputs["onnxruntime"], config.rtol, config.atol)
+            result = replace(result, checks=checks)
         report(result)
-    report(replace(result, timings=tuple(time_side_by_side(contenders, request.config).items())))
+    if request.timed:
+        report(_timed(result, contenders, request.config))
+
+
+def _timed(result: CompareResult, contenders: Mapping[str, Contender], config: LibraryConfig) -> CompareResult:
+    blocks = time_side_by_side(contenders, config)
+    rivals = [name for name in ("untuned", "onnxruntime") if {name, "tuned"} <= blocks.keys()]
+    return replace(
+        result,
+        timings=tuple((name, timing_of(runs)) for name, runs in blocks.items()),
+        contests=tuple(contest(name, blocks["tuned"], blocks[name]) for name in rivals),
+    )
 
 
 def _child_main(request: CompareRequest, sender: Connection) -> None:

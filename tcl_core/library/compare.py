@@ -2,87 +2,114 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import quantile_test
 
 from tcl_core.config import LibraryConfig
-from tcl_core.domain import Timing
+from tcl_core.libraries import Contest, OutputCheck, Timing
 from tcl_core.library.contenders import Contender
 
 Array = NDArray[Any]
+Blocks = tuple[tuple[float, ...], ...]
+"""Seconds of the runs of one contender, by round."""
 
+_CONFIDENCE = 0.95
 _ENOUGH_S = 5.0
-_ENOUGH_RUNS = 3
-"""A slow contender (a large untuned network takes seconds a run) is left alone after this much."""
+_ENOUGH_ROUNDS = 6
+"""A slow contender (a large untuned network takes seconds a run) is left alone after this much; from fewer rounds the
+sign test could not tell a difference."""
+_COLD_LOST_S = 1.5
 _WARM_S = 0.01
 """Longer than idle threads of onnxruntime spin."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """Verdict on one contender's outputs.
-
-    Attributes:
-        max_abs_error: over all outputs; infinite where shapes differ or a value is finite in one of them only.
-        matches: `numpy.allclose` on every output; NaN matches NaN and nothing else.
-    """
-
-    max_abs_error: float
-    matches: bool
-
-
-def check_outputs(outputs: Sequence[Array], reference: Sequence[Array], rtol: float, atol: float) -> Check:
-    """Compare outputs pairwise, in float64."""
-    if len(outputs) != len(reference):
-        return Check(max_abs_error=float("inf"), matches=False)
-    checks = [_check_one(ours, theirs, rtol, atol) for ours, theirs in zip(outputs, reference, strict=True)]
-    return Check(
-        max_abs_error=max((check.max_abs_error for check in checks), default=0.0),
-        matches=all(check.matches for check in checks),
+def check_outputs(
+    names: Sequence[str], outputs: Sequence[Array], reference: Sequence[Array], rtol: float, atol: float
+) -> tuple[OutputCheck, ...]:
+    """Compare outputs pairwise, in float64. One that only one side has does not match."""
+    return tuple(
+        _mismatch(name or "(without a name)", 1)
+        if ours is None or theirs is None
+        else _check_one(name or "(without a name)", ours, theirs, rtol, atol)
+        for name, ours, theirs in zip_longest(names, outputs, reference)
     )
 
 
-def _check_one(ours: Array, theirs: Array, rtol: float, atol: float) -> Check:
+def _check_one(name: str, ours: Array, theirs: Array, rtol: float, atol: float) -> OutputCheck:
     if ours.shape != theirs.shape:
-        return Check(max_abs_error=float("inf"), matches=False)
+        return _mismatch(name, max(theirs.size, 1))
     left, right = ours.astype(np.float64), theirs.astype(np.float64)
     same = (left == right) | (np.isnan(left) & np.isnan(right))  # covers equal infinities, which subtract to NaN
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(same, 0.0, np.abs(left - right))
-    error = np.where(np.isnan(error), np.inf, error)
-    return Check(
+        error = np.where(np.isnan(error), np.inf, error)
+        relative = np.where(same | (right == 0.0), 0.0, error / np.abs(right))
+    relative = np.where(np.isnan(relative), np.inf, relative)
+    close = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=True)
+    return OutputCheck(
+        name=name,
+        elements=theirs.size,
+        beyond=int(theirs.size - np.count_nonzero(close)),
         max_abs_error=float(error.max(initial=0.0)),
-        matches=bool(np.allclose(left, right, rtol=rtol, atol=atol, equal_nan=True)),
+        max_rel_error=float(relative.max(initial=0.0)),
     )
+
+
+def _mismatch(name: str, elements: int) -> OutputCheck:
+    return OutputCheck(name=name, elements=elements, beyond=elements, max_abs_error=math.inf, max_rel_error=math.inf)
 
 
 def time_side_by_side(
     contenders: Mapping[str, Contender], config: LibraryConfig, clock: Callable[[], float] = time.perf_counter
-) -> dict[str, Timing]:
+) -> dict[str, Blocks]:
     """Time all contenders in interleaved blocks, so that a disturbance of the machine meets each of them.
 
     Every block starts with runs that do not count: the contender before it left its threads spinning and the caches
-    with its own data.
+    with its own data. A slow contender takes part in the first rounds alone.
     """
     block_s = config.timing_s / config.timing_rounds
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    blocks: dict[str, list[tuple[float, ...]]] = {name: [] for name in contenders}
     for _ in range(config.timing_rounds):
         for name, run in contenders.items():
-            done = samples[name]
-            if sum(done) > _ENOUGH_S and len(done) >= _ENOUGH_RUNS:
+            done = blocks[name]
+            if len(done) >= _ENOUGH_ROUNDS and sum(map(sum, done)) > _ENOUGH_S:
                 continue
-            done += _time_block(run, block_s, clock)
-    return {name: _timing(seconds) for name, seconds in samples.items()}
+            done.append(tuple(_time_block(run, block_s, clock)))
+    return {name: tuple(done) for name, done in blocks.items()}
+
+
+def timing_of(blocks: Blocks) -> Timing:
+    """Median and spread of all runs of one contender."""
+    seconds = list(chain.from_iterable(blocks))
+    low, median, high = (float(value) * 1e3 for value in np.percentile(seconds, (10, 50, 90)))
+    return Timing(median_ms=median, low_ms=low, high_ms=high, repeats=len(seconds))
+
+
+def contest(rival: str, tuned: Blocks, other: Blocks) -> Contest:
+    """The tuned library against one rival. See `Contest` for the rule that makes it a tie."""
+    pairs = zip(tuned, other, strict=False)
+    ratios = [float(np.median(theirs) / np.median(ours)) for ours, theirs in pairs]
+    interval = quantile_test(ratios, q=1.0, p=0.5).confidence_interval(_CONFIDENCE)
+    told = not (math.isnan(interval.low) or math.isnan(interval.high))
+    return Contest(
+        rival=rival,
+        ratio=float(np.median(ratios)),
+        low=float(interval.low) if told else None,
+        high=float(interval.high) if told else None,
+        rounds=len(ratios),
+    )
 
 
 def _time_block(run: Contender, block_s: float, clock: Callable[[], float]) -> list[float]:
     warm = _runs(run, _WARM_S, clock)
-    if warm[0] > _ENOUGH_S / _ENOUGH_RUNS:
+    if warm[0] > _COLD_LOST_S:
         return warm  # so slow that a cold start is lost in it
     return _runs(run, block_s, clock)
 
@@ -94,8 +121,3 @@ def _runs(run: Contender, least_s: float, clock: Callable[[], float]) -> list[fl
         run()
         seconds.append(clock() - started)
     return seconds
-
-
-def _timing(seconds: Sequence[float]) -> Timing:
-    low, median, high = (float(value) * 1e3 for value in np.percentile(seconds, (10, 50, 90)))
-    return Timing(median_ms=median, low_ms=low, high_ms=high, repeats=len(seconds))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,16 +11,15 @@ from typing import Any, Protocol
 import onnx
 
 from tcl_core.config import LibraryConfig
-from tcl_core.domain import LibraryReport, Network, Platform, Record, Task
+from tcl_core.domain import Failure, Network, Platform, Record, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
+from tcl_core.libraries import LibraryReport
 from tcl_core.library.build import BuiltLibrary, build_tuned, build_untuned
 from tcl_core.library.bundle import export_bundle, file_stem, make_manifest, require_replaceable
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
 from tcl_core.library.inputs import index_bounds, make_inputs
 from tcl_core.library.linker import Linker, find_linker, require_linker
-
-_LOG = logging.getLogger(__name__)
 
 
 class TunableNetwork(Protocol):
@@ -51,6 +49,7 @@ def make_library(
     out: Path | None,
     config: LibraryConfig,
     cancel: CancelToken | None = None,
+    timed: bool = True,
 ) -> LibraryReport:
     """Build the tuned network, check it against onnxruntime, time it beside untuned TVM and onnxruntime, export it.
 
@@ -58,6 +57,7 @@ def make_library(
         loaded_model: `onnx.ModelProto` as it was opened: what onnxruntime and stock TVM run.
         records: the best record of each task, by task key.
         out: the bundle's folder; None to build, check and time only (that works without a C compiler).
+        timed: whether to time it; without, stock TVM is not built either.
 
     Raises:
         UserError: no C compiler for an export, `out` taken by something else, the disk full, or no code for the target.
@@ -72,35 +72,31 @@ def make_library(
     with tempfile.TemporaryDirectory(prefix="tcl-library-") as name:
         folder = Path(name)
         libraries = {"tuned": built.executable}
-        if platform.runnable:
-            libraries |= _build_untuned(loaded_model, imported, platform)
+        failures: tuple[str, ...] = ()
+        if platform.runnable and timed:
+            untuned, failures = _build_untuned(loaded_model, imported, platform)
+            libraries |= untuned
         paths = _link_all(libraries, linker, folder) if linker else {}
         _checkpoint(cancel)
         result = CompareResult()
         if platform.runnable:
-            request = _request(loaded_model, imported.network, platform, paths, folder, config)
+            request = _request(loaded_model, imported.network, platform, paths, folder, config, timed)
             result = compare_in_child(request, cancel) if linker else _compare_here(request, libraries)
-        report = _report(result, built, config)
+        report = _report(result, built, config, failures)
         if out is None:
             return report
         manifest = make_manifest(
-            network=imported.network,
-            platform=platform,
-            tasks=imported.tasks,
-            records=records,
-            report=report,
-            bounds=index_bounds(loaded_model),
+            network=imported.network, platform=platform, report=report, bounds=index_bounds(loaded_model)
         )
         return replace(report, path=str(export_bundle(paths["tuned"], manifest, out)))
 
 
-def _build_untuned(model: Any, imported: TunableNetwork, platform: Platform) -> dict[str, Any]:
-    """The comparison can do without stock TVM where that cannot build the network at all."""
+def _build_untuned(model: Any, imported: TunableNetwork, platform: Platform) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The comparison can do without stock TVM where that cannot build the network at all: then with the reason."""
     try:
-        return {"untuned": build_untuned([model, imported.simplified], platform.target_json)}
+        return {"untuned": build_untuned([model, imported.simplified], platform.target_json)}, ()
     except UserError as error:
-        _LOG.warning("%s", error)
-        return {}
+        return {}, (str(error),)
 
 
 def _link_all(libraries: Mapping[str, Any], linker: Linker, folder: Path) -> dict[str, Path]:
@@ -117,7 +113,13 @@ def _link_all(libraries: Mapping[str, Any], linker: Linker, folder: Path) -> dic
 
 
 def _request(
-    model: Any, network: Network, platform: Platform, paths: Mapping[str, Path], folder: Path, config: LibraryConfig
+    model: Any,
+    network: Network,
+    platform: Platform,
+    paths: Mapping[str, Path],
+    folder: Path,
+    config: LibraryConfig,
+    timed: bool,
 ) -> CompareRequest:
     path = folder / f"{file_stem(network.name)}.onnx"
     onnx.save(model, str(path))
@@ -126,11 +128,13 @@ def _request(
         model=str(path),
         inputs=save_inputs(folder / "inputs.npz", inputs),
         names=tuple(spec.name for spec in network.inputs),
+        outputs=tuple(spec.name for spec in network.outputs),
         tuned=str(paths["tuned"]) if "tuned" in paths else None,
         untuned=str(paths["untuned"]) if "untuned" in paths else None,
         kind=platform.kind,
         threads=platform.threads,
         config=config,
+        timed=timed,
     )
 
 
@@ -141,23 +145,27 @@ def _compare_here(request: CompareRequest, libraries: Mapping[str, Any]) -> Comp
     return results[-1]
 
 
-def _report(result: CompareResult, built: BuiltLibrary, config: LibraryConfig) -> LibraryReport:
-    crashed = any("tuned" in failure.cause or "crash" in failure.cause for failure in result.failures)
-    for failure in result.failures:
-        _LOG.warning("%s: %s", failure.cause, failure.message)
-    check = result.check
+def _report(
+    result: CompareResult, built: BuiltLibrary, config: LibraryConfig, failures: tuple[str, ...]
+) -> LibraryReport:
     return LibraryReport(
         path=None,
+        tasks=built.tasks,
+        rtol=config.rtol,
+        atol=config.atol,
+        outputs=result.checks,
+        failures=(*failures, *map(_sentence, result.failures)),
         untuned=result.timing("untuned"),
         tuned=result.timing("tuned"),
         onnxruntime=result.timing("onnxruntime"),
-        max_abs_error=check.max_abs_error if check else None,
-        rtol=config.rtol,
-        atol=config.atol,
-        matches=check.matches if check else (False if crashed else None),
-        tuned_tasks=len(built.tuned),
-        fallback_tasks=tuple(task.name for task in built.fallback),
+        contests=result.contests,
+        crashed=any("tuned" in failure.cause or "crash" in failure.cause for failure in result.failures),
     )
+
+
+def _sentence(failure: Failure) -> str:
+    lines = failure.message.strip().splitlines()
+    return f"{failure.cause}: {lines[-1].strip()}" if lines else failure.cause
 
 
 def _checkpoint(cancel: CancelToken | None) -> None:

@@ -6,12 +6,16 @@ import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tcl_core.config import RunConfig
+from tcl_core.libraries import LibraryReport
 from tcl_core.store.serialise import dumps, loads
 
 INTERRUPTED = "interrupted"
 """The reason given for a run whose process ended before the run did."""
+
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +26,8 @@ class RunRow:
         started_at, finished_at: Unix time in seconds; `finished_at` is None while it runs and when it was interrupted.
         reason: why it ended (see `events.Finished`), `INTERRUPTED`, or None while it runs.
         trials, failed, seconds, seconds_by_stage: None and empty until it has finished.
+        library: as it was built at the run's end; None where it was not.
+        versions: pairs of name and version of what the run was made with; () where nobody noted them.
     """
 
     id: int
@@ -35,6 +41,8 @@ class RunRow:
     failed: int | None
     seconds: float | None
     seconds_by_stage: tuple[tuple[str, float], ...]
+    library: LibraryReport | None = None
+    versions: Pairs = ()
 
     @property
     def interrupted(self) -> bool:
@@ -42,11 +50,13 @@ class RunRow:
         return self.finished_at is None and self.reason == INTERRUPTED
 
 
-def start_run(connection: sqlite3.Connection, config: RunConfig, network_digest: str, platform: str) -> int:
+def start_run(
+    connection: sqlite3.Connection, config: RunConfig, network_digest: str, platform: str, versions: Pairs
+) -> int:
     """Note the beginning of a run; gives its id."""
     cursor = connection.execute(
-        "INSERT INTO runs (network_digest, platform, config, started_at) VALUES (?, ?, ?, ?)",
-        (network_digest, platform, dumps(config), time.time()),
+        "INSERT INTO runs (network_digest, platform, config, started_at, versions) VALUES (?, ?, ?, ?, ?)",
+        (network_digest, platform, dumps(config), time.time(), dumps(versions)),
     )
     assert cursor.lastrowid is not None  # an INSERT has just succeeded
     return cursor.lastrowid
@@ -75,25 +85,41 @@ def finish_run(
         raise KeyError(run_id)
 
 
+def note_library(connection: sqlite3.Connection, run_id: int, report: LibraryReport) -> None:
+    """Note the library that was built at a run's end.
+
+    Raises:
+        KeyError: there is no such run.
+    """
+    cursor = connection.execute("UPDATE runs SET library = ? WHERE id = ?", (dumps(report), run_id))
+    if cursor.rowcount != 1:
+        raise KeyError(run_id)
+
+
 def runs(connection: sqlite3.Connection, is_running: Callable[[int], bool]) -> tuple[RunRow, ...]:
     """All runs, oldest first; an unfinished one is interrupted unless `is_running(id)`."""
     rows = connection.execute(
         "SELECT id, network_digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, "
-        "seconds_by_stage FROM runs ORDER BY id"
+        "seconds_by_stage, library, versions FROM runs ORDER BY id"
     )
-    return tuple(
-        RunRow(
-            id=run_id,
-            network_digest=digest,
-            platform=platform,
-            config=loads(RunConfig, config),
-            started_at=started_at,
-            finished_at=finished_at,
-            reason=INTERRUPTED if finished_at is None and not is_running(run_id) else reason,
-            trials=trials,
-            failed=failed,
-            seconds=seconds,
-            seconds_by_stage=() if by_stage is None else loads(tuple[tuple[str, float], ...], by_stage),
-        )
-        for run_id, digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, by_stage in rows
+    return tuple(_row(row, is_running) for row in rows)
+
+
+def _row(row: tuple[Any, ...], is_running: Callable[[int], bool]) -> RunRow:
+    run_id, digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, *texts = row
+    by_stage, library, versions = texts
+    return RunRow(
+        id=run_id,
+        network_digest=digest,
+        platform=platform,
+        config=loads(RunConfig, config),
+        started_at=started_at,
+        finished_at=finished_at,
+        reason=INTERRUPTED if finished_at is None and not is_running(run_id) else reason,
+        trials=trials,
+        failed=failed,
+        seconds=seconds,
+        seconds_by_stage=() if by_stage is None else loads(tuple[tuple[str, float], ...], by_stage),
+        library=None if library is None else loads(LibraryReport, library),
+        versions=loads(Pairs, versions),
     )

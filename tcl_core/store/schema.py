@@ -87,6 +87,8 @@ STEPS: tuple[Step, ...] = (
             platform TEXT PRIMARY KEY REFERENCES platforms (fingerprint), path TEXT NOT NULL
         ) WITHOUT ROWID""",
     ),
+    # What a report of a run needs: the library at its end, and with what it was made.
+    ("ALTER TABLE runs ADD COLUMN library TEXT", "ALTER TABLE runs ADD COLUMN versions TEXT NOT NULL DEFAULT '[]'"),
 )
 
 

@@ -17,6 +17,7 @@ from types import TracebackType
 
 from tcl_core.config import RunConfig
 from tcl_core.domain import Candidate, CheckpointKind, Network, Platform, Record, Sketch, Task
+from tcl_core.libraries import LibraryReport
 from tcl_core.store import checkpoint_table, default_table, network_table, record_table, repeat_table, run_table
 from tcl_core.store.checkpoint_table import CheckpointRow
 from tcl_core.store.connect import connect_reader, connect_writer
@@ -211,10 +212,10 @@ class Workspace:
 
     # Runs and checkpoints
 
-    def start_run(self, config: RunConfig, network_digest: str, platform: str) -> int:
+    def start_run(self, config: RunConfig, network_digest: str, platform: str, versions: run_table.Pairs = ()) -> int:
         """Note the beginning of a run; gives its id."""
         with self._writing() as connection:
-            run_id = run_table.start_run(connection, config, network_digest, platform)
+            run_id = run_table.start_run(connection, config, network_digest, platform, versions)
         self._own_runs.add(run_id)
         return run_id
 
@@ -234,6 +235,15 @@ class Workspace:
         """
         with self._writing() as connection:
             run_table.finish_run(connection, run_id, reason, trials, failed, seconds, seconds_by_stage)
+
+    def note_library(self, run_id: int, report: LibraryReport) -> None:
+        """Note the library that was built at a run's end.
+
+        Raises:
+            KeyError: there is no such run.
+        """
+        with self._writing() as connection:
+            run_table.note_library(connection, run_id, report)
 
     def runs(self) -> tuple[run_table.RunRow, ...]:
         """All runs, oldest first. One without an end is running, or `interrupted` when its process is gone."""

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from tcl_core.config import LibraryConfig
-from tcl_core.domain import LibraryReport, Network
-from tcl_core.errors import UserError
-from tcl_core.events import CancelToken
+from tcl_core.domain import Stage
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.events import CancelToken, Event, LibraryCommand, PhaseChanged
+from tcl_core.libraries import LibraryReport
 from tcl_core.library.linker import find_linker
 from tcl_core.library.make import make_library
+from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
 from tcl_core.store import Workspace
+from tcl_core.store.run_choice import choose_network, newest_run
 from tcl_core.tuner.opening import Opened, open_network, with_stored_tasks
 
 
-def build_library(
-    workspace: Workspace, opened: Opened, config: LibraryConfig, cancel: CancelToken, out: Path | None = None
-) -> LibraryReport:
-    """Build the library of an opened network from the workspace's best records.
+def usual_folder(workspace: Workspace, opened: Opened) -> Path | None:
+    """Where the bundle of a run's end goes; None where no linker is found, and nothing can be exported."""
+    return workspace.export_directory(opened.imported.network.name) if find_linker() is not None else None
 
-    Args:
-        out: the bundle's folder. None for one of the network's name in the workspace's ``exports``, or for no export
-            where no linker is found: what was tuned is checked and timed all the same.
-    """
+
+def build_library(
+    workspace: Workspace,
+    opened: Opened,
+    config: LibraryConfig,
+    cancel: CancelToken,
+    out: Path | None,
+    *,
+    timed: bool = True,
+) -> LibraryReport:
+    """Build the library of an opened network from the workspace's best records. For the rest see `make_library`."""
     platform = opened.platform
-    if out is None and find_linker() is not None:
-        out = workspace.export_directory(opened.imported.network.name)
     records = workspace.best_records(platform.fingerprint, [task.key for task in opened.tasks])
     return make_library(
         loaded_model=opened.loaded.model,
@@ -35,41 +43,59 @@ def build_library(
         out=out,
         config=config,
         cancel=cancel,
+        timed=timed,
     )
 
 
-def export_network(
-    workspace: Workspace, name: str | None, out: Path, config: LibraryConfig, cancel: CancelToken
-) -> LibraryReport:
-    """Export a network that was tuned in a workspace into a folder.
+def open_tuned(workspace: Workspace, name: str | None) -> Opened:
+    """Open a network that was tuned in a workspace, as its newest run opened it.
 
     Raises:
-        UserError: no such network, more than one and none named, the ONNX file changed or is gone, no records.
+        UserError: no such network, more than one and none named, the ONNX file changed or is gone.
     """
-    network = _choose(workspace.networks(), name)
-    run = max(
-        (run for run in workspace.runs() if run.network_digest == network.digest),
-        key=lambda run: run.started_at,
-        default=None,
-    )
-    if run is None:
-        raise UserError("workspace", f"{network.name} was never tuned in this workspace; run tune on it first.")
-    opened = open_network(run.config.network, run.config.target, run.config.threads, run.config.network_config)
+    network = choose_network(workspace, name)
+    config = newest_run(workspace, network).config
+    opened = open_network(config.network, config.target, config.threads, config.network_config)
     if opened.imported.network.digest != network.digest:
         raise UserError(
             "network", f"{network.path} changed since it was tuned; restore it, or tune the changed network."
         )
-    return build_library(workspace, with_stored_tasks(workspace, opened), config, cancel, out)
+    return with_stored_tasks(workspace, opened)
 
 
-def _choose(networks: tuple[Network, ...], name: str | None) -> Network:
-    if not networks:
-        raise UserError("workspace", "This workspace holds no network yet; run tune first.")
-    if name is None and len(networks) > 1:
-        names = ", ".join(sorted({network.name for network in networks}))
-        raise UserError("workspace", f"This workspace holds several networks ({names}); choose one with --network.")
-    found = [network for network in networks if name is None or network.name == name]
-    if not found:
-        names = ", ".join(sorted({network.name for network in networks}))
-        raise UserError("workspace", f"This workspace holds no network named {name}; it holds {names}.")
-    return found[-1]
+def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
+    """The events of one command on the library of a workspace's network, which is only read.
+
+    Raises:
+        UserError: see `open_tuned` and `make_library`; a check of what cannot run here.
+    """
+    out, timed = None, True
+    match command:
+        case ExportLibrary():
+            out = Path(command.out)
+        case VerifyLibrary():
+            timed = False
+        case TimeLibrary():
+            pass
+        case _:
+            raise TypeError(f"nobody carries out {command!r}")
+    yield PhaseChanged(stage=Stage.LIBRARY, detail="reading the network")
+    try:
+        with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
+            opened = open_tuned(workspace, command.network)
+            if out is None and not opened.platform.runnable:
+                raise UserError(
+                    "library", f"This machine cannot run code for {opened.platform.name}; check it on one that has it."
+                )
+            yield PhaseChanged(stage=Stage.LIBRARY, detail=_deed(out, timed))
+            report = build_library(workspace, opened, command.config, cancel, out, timed=timed)
+    except Interrupted:
+        yield LibraryStopped()
+        return
+    yield LibraryDone(command=command, report=report)
+
+
+def _deed(out: Path | None, timed: bool) -> str:
+    if out is not None:
+        return "compile, check, time, export"
+    return "compile, check, time" if timed else "compile, check"

@@ -15,7 +15,7 @@ from tcl_core.checkpoints import Start, choose_start, load_start
 from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import LibraryReport, Record, Source, Stage
+from tcl_core.domain import Record, Source, Stage
 from tcl_core.errors import UserError
 from tcl_core.events import (
     CancelToken,
@@ -30,17 +30,19 @@ from tcl_core.events import (
     RunStarted,
 )
 from tcl_core.features import LAYOUT, platform_features
+from tcl_core.libraries import LibraryReport
 from tcl_core.measure import Measurer
 from tcl_core.search.progress import estimate_eta
 from tcl_core.search.scheduler import Choice, TaskScheduler
 from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
-from tcl_core.tuner.export import build_library
+from tcl_core.tuner.export import build_library, usual_folder
 from tcl_core.tuner.measuring import Chosen, measured_records
 from tcl_core.tuner.opening import Opened, enter_workspace, open_network, require_runnable
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 from tcl_core.tuner.task_work import TaskWork, estimate_s
+from tcl_core.versions import installed_versions
 
 _REPLAYING_SHARE = 8
 """A model that reads replayed schedules pays 8 ms a candidate, so its generations are this much smaller."""
@@ -91,7 +93,9 @@ class Tuner:
                     reason = yield from self._rounds_on(workspace, opened, measurer)
                     measurer.close()
                     yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
-                    library = build_library(workspace, opened, config.library, self.cancel)
+                    out = usual_folder(workspace, opened)
+                    library = build_library(workspace, opened, config.library, self.cancel, out)
+                    workspace.note_library(run_id, library)
                     yield LibraryBuilt(report=library)
                     if library.path is None:
                         yield Notice(sentence=_NO_EXPORT)
@@ -128,7 +132,8 @@ class Tuner:
                 work.close_round(exhausted=False)
             resumed += len(records)
             self._works[task.key] = work
-        run_id = workspace.start_run(self.config, opened.imported.network.digest, opened.platform.fingerprint)
+        digest, fingerprint = opened.imported.network.digest, opened.platform.fingerprint
+        run_id = workspace.start_run(self.config, digest, fingerprint, installed_versions())
         return run_id, resumed
 
     def _started(self, run_id: int, opened: Opened, resumed: int) -> RunStarted:

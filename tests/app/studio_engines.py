@@ -16,6 +16,7 @@ import recorded_schedule
 
 from tcl_core import events
 from tcl_core.domain import Candidate
+from tcl_core.library_events import ExportLibrary, LibraryDone
 from tcl_core.schedule_events import InspectSchedule, ScheduleRefused
 
 _QUICK = {"rounds": 16, "round_size": 10}
@@ -71,8 +72,8 @@ def playing(connection: Connection) -> None:
         match command:
             case events.StartRun():
                 _play_run(connection)
-            case events.ExportLibrary():
-                connection.send(events.LibraryBuilt(report=recorded_run.library(command.out)))
+            case ExportLibrary():
+                connection.send(LibraryDone(command=command, report=recorded_run.library(command.out)))
 
 
 def telling(connection: Connection) -> None:

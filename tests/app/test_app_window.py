@@ -72,9 +72,9 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
     assert "140 of 140 shown" in window.plots_panel._shown.text()
     assert len(models.estimates.estimate_ms) > 0
     assert len(models.estimates.references) == 3
-    assert window.library_panel.table.model().rowCount() == 3
+    assert window.library_panel.times.model().rowCount() == 3
     assert "Tuned 11.4 ms" in window.banner.text
-    assert window.library_panel.export_button.isEnabled()
+    assert window.library_panel.actions_.export_button.isEnabled()
     sentences = [models.log.entry(row).sentence for row in range(models.log.rowCount())]
     assert any("No C compiler" in sentence for sentence in sentences)
     window.export_requested.emit("/exports/here")

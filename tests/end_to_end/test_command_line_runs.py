@@ -117,6 +117,17 @@ def test_an_export_runs(tuned: tuple[Path, dict[str, Any]], tmp_path: Path) -> N
     assert "latency" in done.stdout
 
 
+def test_a_library_is_verified(tuned: tuple[Path, dict[str, Any]]) -> None:
+    workspace, _ = tuned
+    status, text, err = finish(start("verify", "--workspace", str(workspace), "--times", "--json"))
+    assert status == 0, err
+    told = json.loads(text)
+    assert told["matches"] is True and told["library"] is None
+    assert all(output["beyond_tolerance"] == 0 for output in told["outputs"])
+    assert told["against"]["untuned"]["verdict"] == "faster"
+    assert told["against"]["onnxruntime"]["rounds"] >= 6
+
+
 def test_killed_at_random_points_nothing_committed_is_lost(small: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "w"
     generator = random.Random(5)

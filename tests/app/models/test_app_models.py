@@ -13,10 +13,9 @@ from PySide6.QtCore import QSortFilterProxyModel, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
-from app.models import library_table, quantities, wording
+from app.models import quantities, wording
 from app.models.failure_tree import KEPT, FailureTreeModel
 from app.models.growing_array import GrowingArray
-from app.models.library_table import LibraryTableModel
 from app.models.log_table import Entry, EntryKind, LogTableModel
 from app.models.plot_series import EstimateSeries, ScoreSeries
 from app.models.row_table import SORT_ROLE
@@ -192,22 +191,6 @@ def test_growing_array_holds_what_was_appended(rows: list[tuple[float, float]]) 
         array.append(*row)
     assert len(array) == len(rows)
     assert array.values.tolist() == [list(row) for row in rows]
-
-
-def test_library_table_and_its_sentences(qtbot: QtBot) -> None:
-    model = LibraryTableModel()
-    model.set_report(recorded_run.library())
-    texts = [[model.index(row, column).data() for column in range(model.columnCount())] for row in range(3)]
-    assert texts[0] == ["untuned TVM", "412", "405 to 432", "36.1x as fast", "11"]
-    assert texts[1][3] == "–"
-    report = recorded_run.library()
-    assert library_table.headline(report).startswith("Tuned 11.4 ms: 36.1x as fast as untuned TVM")
-    assert "2.4e-06" in library_table.verdict(report)
-    assert "differ" in library_table.verdict(replace(report, matches=False))
-    assert "Not checked" in library_table.verdict(replace(report, matches=None, max_abs_error=None))
-    assert "fused_mean" in library_table.coverage(report)
-    model.set_report(replace(report, onnxruntime=None))
-    assert model.index(2, 1).data() == "could not run"
 
 
 def test_log_is_newest_first_and_bounded(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from tcl_core.selection import SAMPLERS as IMPLEMENTED
 def test_a_run_is_described_by_its_options() -> None:
     line = (
         "tune net.onnx --workspace w --trials 8 --minutes 1.5 --target cpu:x86-64-v3 --threads 1 --sampler topk "
-        "--cost-model random --seed 7 --shape x=1,3,8,8 --shape y:0=2"
+        "--cost-model random --seed 7 --shape x=1,3,8,8 --shape y:0=2 --rtol 0.01"
     )
     arguments = make_parser().parse_args(line.split(" "))
     config = make_config(arguments)
@@ -26,6 +26,7 @@ def test_a_run_is_described_by_its_options() -> None:
     assert config.network_config.shapes == (("x", (1, 3, 8, 8)), ("y:0", (2,)))
     assert (config.target, config.threads, config.seed) == ("cpu:x86-64-v3", 1, 7)
     assert (config.sampler.name, config.cost_model.name) == ("topk", "random")
+    assert (config.library.rtol, config.library.atol) == (0.01, 1e-3)
 
 
 def test_a_run_starts_from_a_file_from_nothing_or_from_what_there_is() -> None:
@@ -87,6 +88,9 @@ def test_the_choices_are_what_is_implemented() -> None:
         "tune --shape x=0,3",
         "tasks",
         "export --workspace w",
+        "export --workspace w --out o --rtol -1",
+        "verify",
+        "verify --workspace w --atol nan",
         "bench nothing",
         "tune --seed -1",
         "collect --workspace w --per-task 8",

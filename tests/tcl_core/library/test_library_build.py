@@ -15,6 +15,7 @@ from tcl_core.library import build
 from tcl_core.library.build import build_tuned, build_untuned
 from tcl_core.library.contenders import onnxruntime_contender, tvm_contender
 
+NO_RECORD, NOT_APPLIED = "no record that ran", "its best record no longer applies"
 IDS = {"ids": np.arange(ROWS, dtype=np.int64)}
 
 
@@ -30,9 +31,10 @@ def reference(imported: Any) -> np.ndarray:
 
 def test_records_are_applied_and_the_rest_is_listed(imported: Any, records: Any, reference: np.ndarray) -> None:
     built = build_tuned(imported.module, TARGET, records, imported.tasks)
-    assert set(built.tuned) == set(records)
-    assert [task.name for task in built.fallback] == [task.name for task in imported.tasks if "matmul" not in task.name]
-    assert built.fallback
+    assert [task.key for task in built.tasks] == [task.key for task in imported.tasks]
+    assert {task.key for task in built.tasks if not task.fallback} == set(records)
+    assert {task.fallback for task in built.tasks if "matmul" not in task.name} == {NO_RECORD}
+    assert {task.latency_s for task in built.tasks if not task.fallback} == {1e-5}
     np.testing.assert_allclose(run(built.executable), reference, rtol=1e-5, atol=1e-6)
 
 
@@ -48,8 +50,7 @@ def test_what_is_compiled_is_the_recorded_schedule(
 
 def test_without_records_all_tasks_fall_back(imported: Any, reference: np.ndarray) -> None:
     built = build_tuned(imported.module, TARGET, {}, imported.tasks)
-    assert built.tuned == ()
-    assert built.fallback == imported.tasks
+    assert {task.fallback for task in built.tasks} == {NO_RECORD}
     np.testing.assert_allclose(run(built.executable), reference, rtol=1e-5, atol=1e-6)
 
 
@@ -72,8 +73,9 @@ def broken(record: Record) -> list[Record]:
 def test_a_record_that_does_not_apply_is_a_fallback(imported: Any, records: Any, index: int) -> None:
     key, record = next(iter(records.items()))
     built = build_tuned(imported.module, TARGET, {key: broken(record)[index]}, imported.tasks)
-    assert built.tuned == ()
-    assert key in {task.key for task in built.fallback}
+    (used,) = (task for task in built.tasks if task.key == key)
+    assert used.fallback == (NOT_APPLIED if index < 2 else NO_RECORD)
+    assert used.latency_s is None
 
 
 def test_stock_tvm_takes_the_first_model_it_can_import(imported: Any, reference: np.ndarray) -> None:

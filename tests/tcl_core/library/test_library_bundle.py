@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tcl_core.domain import LibraryReport, Timing
 from tcl_core.errors import UserError
+from tcl_core.libraries import LibraryReport, LibraryTask, OutputCheck, Timing
 from tcl_core.library import bundle
 from tcl_core.library.bundle import export_bundle, file_stem, is_bundle, make_manifest
 
@@ -20,28 +20,22 @@ from tcl_core.library.bundle import export_bundle, file_stem, is_bundle, make_ma
 def report(imported: Any) -> LibraryReport:
     return LibraryReport(
         path=None,
-        untuned=None,
-        tuned=Timing(median_ms=1.5, low_ms=1.0, high_ms=2.0, repeats=9),
-        onnxruntime=None,
-        max_abs_error=1e-6,
+        tasks=tuple(used(task) for task in imported.tasks),
         rtol=1e-3,
         atol=1e-3,
-        matches=True,
-        tuned_tasks=2,
-        fallback_tasks=tuple(task.name for task in imported.tasks if "matmul" not in task.name),
+        outputs=(OutputCheck(name="classes", elements=24, beyond=0, max_abs_error=1e-6, max_rel_error=2e-6),),
+        tuned=Timing(median_ms=1.5, low_ms=1.0, high_ms=2.0, repeats=9),
     )
+
+
+def used(task: Any) -> LibraryTask:
+    known = LibraryTask(key=task.key, name=task.name, weight=task.weight, latency_s=1e-5)
+    return known if "matmul" in task.name else dataclasses.replace(known, latency_s=None, fallback="no record that ran")
 
 
 @pytest.fixture
-def manifest(imported: Any, platform: Any, records: Any, report: LibraryReport) -> dict[str, Any]:
-    return make_manifest(
-        network=imported.network,
-        platform=platform,
-        tasks=imported.tasks,
-        records=records,
-        report=report,
-        bounds={"ids": 32},
-    )
+def manifest(imported: Any, platform: Any, report: LibraryReport) -> dict[str, Any]:
+    return make_manifest(network=imported.network, platform=platform, report=report, bounds={"ids": 32})
 
 
 @pytest.fixture
@@ -64,8 +58,10 @@ def test_the_manifest_says_what_the_library_is(manifest: dict[str, Any], importe
 def test_an_infinite_error_is_null_in_json(
     imported: Any, platform: Any, report: LibraryReport, tmp_path: Path, library: Path
 ) -> None:
-    wrong = dataclasses.replace(report, max_abs_error=float("inf"), matches=False)
-    manifest = make_manifest(network=imported.network, platform=platform, tasks=(), records={}, report=wrong, bounds={})
+    (good,) = report.outputs
+    bad = dataclasses.replace(good, beyond=24, max_abs_error=float("inf"), max_rel_error=float("inf"))
+    wrong = dataclasses.replace(report, outputs=(bad,))
+    manifest = make_manifest(network=imported.network, platform=platform, report=wrong, bounds={})
     written = json.loads((export_bundle(library, manifest, tmp_path / "out") / "manifest.json").read_text())
     assert written["check"] == {
         "reference": "onnxruntime",
@@ -73,6 +69,15 @@ def test_an_infinite_error_is_null_in_json(
         "atol": 1e-3,
         "max_abs_error": None,
         "matches": False,
+        "outputs": [
+            {
+                "name": "classes",
+                "elements": 24,
+                "beyond_tolerance": 24,
+                "max_abs_error": None,
+                "max_rel_error": None,
+            }
+        ],
     }
 
 

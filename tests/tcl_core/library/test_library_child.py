@@ -34,6 +34,7 @@ def make_request(folder: Path, imported: Any, **changes: Any) -> CompareRequest:
         "model": str(folder / "net.onnx"),
         "inputs": save_inputs(folder / "inputs.npz", {"ids": np.arange(ROWS, dtype=np.int64)}),
         "names": ("ids",),
+        "outputs": ("classes",),
         "tuned": None,
         "untuned": None,
         "kind": "llvm",
@@ -57,17 +58,19 @@ def test_a_library_is_checked_and_timed(tmp_path: Path, imported: Any, records: 
     built.executable.export_library(str(path), fcompile=linker)
     result = compare_in_child(make_request(tmp_path, imported, tuned=str(path)))
     assert result.failures == ()
-    assert result.check is not None
-    assert result.check.matches
+    assert [(check.name, check.matches) for check in result.checks] == [("classes", True)]
     assert {name for name, _ in result.timings} == {"tuned", "onnxruntime"}
     assert result.timing("untuned") is None
+    assert [(one.rival, one.rounds) for one in result.contests] == [("onnxruntime", 2)]
+    untimed = compare_in_child(make_request(tmp_path, imported, tuned=str(path), timed=False))
+    assert (untimed.checks, untimed.timings, untimed.contests) == (result.checks, (), ())
 
 
 def test_a_crash_is_data(tmp_path: Path, imported: Any, linker: Linker) -> None:
     source = "#include <signal.h>\n__attribute__((constructor)) static void die(void) { raise(SIGKILL); }"
     request = make_request(tmp_path, imported, tuned=compile_c(linker, tmp_path, source))
     result = compare_in_child(request)
-    assert result.check is None
+    assert result.checks == ()
     assert [failure.cause for failure in result.failures] == ["crash (SIGKILL)"]
 
 
@@ -97,6 +100,6 @@ def test_what_does_not_run_is_left_out_with_its_reason(tmp_path: Path, imported:
     built = build_tuned(imported.module, TARGET, records, imported.tasks)
     results: list[Any] = []
     compare(request, results.append, {"tuned": built.executable})
-    assert results[-1].check is None
+    assert results[-1].checks == ()
     assert [failure.cause for failure in results[-1].failures] == ["onnxruntime did not run"]
     assert results[-1].timing("tuned") is not None

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from tcl_core.config import LibraryConfig
-from tcl_core.library.compare import check_outputs, time_side_by_side
+from tcl_core.libraries import OutputCheck, Timing, Verdict
+from tcl_core.library.compare import Blocks, check_outputs, contest, time_side_by_side, timing_of
 
 NAN, INF = float("nan"), float("inf")
+TOLERANCE = 1e-3
 ANY = arrays.arrays(np.float32, (5,), elements=st.floats(width=32))
 
 
@@ -31,35 +33,53 @@ ANY = arrays.arrays(np.float32, (5,), elements=st.floats(width=32))
     ],
 )
 def test_errors_and_verdicts(ours: list[float], theirs: list[float], error: float, matches: bool) -> None:
-    check = check_outputs([np.array(ours)], [np.array(theirs)], rtol=1e-3, atol=1e-3)
+    check = check_one(np.array(ours), np.array(theirs))
     assert check.max_abs_error == pytest.approx(error)
     assert check.matches is matches
+    assert check.elements == len(theirs)
+
+
+def check_one(ours: np.ndarray, theirs: np.ndarray, tolerance: float = TOLERANCE) -> OutputCheck:
+    (check,) = check_outputs(["y"], [ours], [theirs], rtol=tolerance, atol=tolerance)
+    assert check.name == "y"
+    return check
 
 
 @given(ANY, ANY)
 def test_the_verdict_is_numpys_and_the_error_is_never_nan(ours: np.ndarray, theirs: np.ndarray) -> None:
-    check = check_outputs([ours], [theirs], rtol=1e-3, atol=1e-3)
-    expected = np.allclose(ours.astype(np.float64), theirs.astype(np.float64), rtol=1e-3, atol=1e-3, equal_nan=True)
-    assert check.matches is bool(expected)
-    assert not math.isnan(check.max_abs_error)
+    check = check_one(ours, theirs)
+    left, right = ours.astype(np.float64), theirs.astype(np.float64)
+    assert check.matches is bool(np.allclose(left, right, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True))
+    assert check.beyond == np.sum(~np.isclose(left, right, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True))
+    assert not math.isnan(check.max_abs_error) and not math.isnan(check.max_rel_error)
     assert check.matches or check.max_abs_error > 0
 
 
-def test_the_worst_output_counts_and_all_must_match() -> None:
+def test_elements_outside_are_counted_and_relative_errors_leave_zeros_out() -> None:
+    check = check_one(np.array([0.1, 2.0, 8.0, 1.0]), np.array([0.0, 1.0, 10.0, 1.0]))
+    assert (check.beyond, check.elements) == (3, 4)
+    assert (check.max_abs_error, check.max_rel_error) == pytest.approx((2.0, 1.0))
+
+
+def test_every_output_has_its_own_check() -> None:
     good, bad = np.zeros(3), np.array([0.0, 7.0, 0.0])
-    check = check_outputs([good, bad], [good, good], rtol=1e-3, atol=1e-3)
-    assert (check.max_abs_error, check.matches) == (7.0, False)
+    checks = check_outputs(["a", "b"], [good, bad], [good, good], rtol=1e-3, atol=1e-3)
+    assert [(check.name, check.max_abs_error, check.matches) for check in checks] == [
+        ("a", 0.0, True),
+        ("b", 7.0, False),
+    ]
 
 
 @pytest.mark.parametrize("ours", [[np.zeros((2, 3))], [np.zeros((3, 2)), np.zeros(1)], []])
 def test_another_form_never_matches(ours: list[np.ndarray]) -> None:
-    check = check_outputs(ours, [np.zeros((3, 2))], rtol=1.0, atol=1.0)
-    assert (check.max_abs_error, check.matches) == (INF, False)
+    checks = check_outputs(["y"], ours, [np.zeros((3, 2))], rtol=1.0, atol=1.0)
+    assert max(check.max_abs_error for check in checks) == INF
+    assert not all(check.matches for check in checks)
 
 
 def test_integers_and_booleans_are_compared() -> None:
-    assert check_outputs([np.array([True])], [np.array([True])], 0, 0).matches
-    assert check_outputs([np.array([3])], [np.array([5])], 0, 0).max_abs_error == 2
+    assert check_one(np.array([True]), np.array([True]), 0.0).matches
+    assert check_one(np.array([3]), np.array([5]), 0.0).max_abs_error == 2
 
 
 class FakeClock:
@@ -88,41 +108,87 @@ def test_blocks_are_interleaved_and_medians_are_in_milliseconds() -> None:
     clock = FakeClock()
     # Powers of two add up exactly.
     contenders = {"fast": clock.contender("fast", 2**-6), "slow": clock.contender("slow", 2**-3)}
-    timings = time_side_by_side(contenders, LibraryConfig(timing_rounds=3, timing_s=3 * 2**-3), clock)
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=3, timing_s=3 * 2**-3), clock)
+    timings = {name: timing_of(runs) for name, runs in blocks.items()}
+    assert [len(runs) for runs in blocks.values()] == [3, 3]
     assert timings["fast"].median_ms == 15.625
     assert timings["slow"].median_ms == 125
     assert timings["slow"].repeats == 3
-    blocks = [name for index, name in enumerate(clock.log) if index == 0 or clock.log[index - 1] != name]
-    assert blocks == ["fast", "slow"] * 3
+    turns = [name for index, name in enumerate(clock.log) if index == 0 or clock.log[index - 1] != name]
+    assert turns == ["fast", "slow"] * 3
+
+
+def timing(clock: FakeClock, config: LibraryConfig, *seconds: float) -> Timing:
+    return timing_of(time_side_by_side({"one": clock.contender("one", *seconds)}, config, clock)["one"])
 
 
 def test_every_contender_gets_its_time() -> None:
-    clock = FakeClock()
-    timings = time_side_by_side(
-        {"one": clock.contender("one", 0.002)}, LibraryConfig(timing_rounds=5, timing_s=0.5), clock
-    )
-    assert timings["one"].repeats * 0.002 >= 0.5 - 1e-9
+    found = timing(FakeClock(), LibraryConfig(timing_rounds=5, timing_s=0.5), 0.002)
+    assert found.repeats * 0.002 >= 0.5 - 1e-9
 
 
 def test_a_cold_start_does_not_count() -> None:
-    clock = FakeClock()
-    timings = time_side_by_side(
-        {"one": clock.contender("one", 1.0, 0.02)}, LibraryConfig(timing_rounds=1, timing_s=0.1), clock
-    )
-    assert timings["one"].high_ms == pytest.approx(20)
+    found = timing(FakeClock(), LibraryConfig(timing_rounds=1, timing_s=0.1), 1.0, 0.02)
+    assert found.high_ms == pytest.approx(20)
 
 
-def test_a_very_slow_contender_is_not_run_in_every_round() -> None:
+def test_a_very_slow_contender_is_left_alone_once_a_difference_could_be_told() -> None:
     clock = FakeClock()
     contenders = {"fast": clock.contender("fast", 0.05), "snail": clock.contender("snail", 3.0)}
-    timings = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock)
-    assert timings["snail"].repeats == 3
-    assert timings["fast"].repeats >= 11
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock)
+    assert timing_of(blocks["snail"]).repeats == 6
+    assert timing_of(blocks["fast"]).repeats >= 11
+    verdict = contest("snail", blocks["fast"], blocks["snail"])
+    assert (verdict.rounds, verdict.verdict) == (6, Verdict.FASTER)
+    assert verdict.ratio == pytest.approx(60)
 
 
 def test_the_spread_is_the_tenth_and_ninetieth_percentile() -> None:
-    clock = FakeClock()
     seconds = [0.02, *(0.001 * step for step in range(1, 102))]  # the first is the warm-up
     config = LibraryConfig(timing_rounds=1, timing_s=sum(seconds[1:]) - 1e-6)
-    timing = time_side_by_side({"one": clock.contender("one", *seconds)}, config, clock)["one"]
-    assert (timing.low_ms, timing.median_ms, timing.high_ms) == pytest.approx((11, 51, 91))
+    found = timing(FakeClock(), config, *seconds)
+    assert (found.low_ms, found.median_ms, found.high_ms) == pytest.approx((11, 51, 91))
+
+
+def rounds(*medians: float) -> Blocks:
+    return tuple((0.5 * median, median, 9.0 * median) for median in medians)
+
+
+def test_a_contest_is_paired_by_round() -> None:
+    """A machine that slows down tenfold meets both: the ratio of each round stays the same."""
+    slowing = [1.0, 2.0, 3.0, 5.0, 8.0, 9.0, 10.0]
+    found = contest("onnxruntime", rounds(*slowing), rounds(*(1.02 * median for median in slowing)))
+    assert found.verdict is Verdict.FASTER
+    assert (found.ratio, found.low, found.high) == pytest.approx((1.02, 1.02, 1.02))
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict", "interval"),
+    [
+        # Of 11 rounds the sign test's 95 % interval reaches from the second smallest to the second greatest ratio.
+        ([0.9, 0.95, 0.99, 1.0, 1.0, 1.0, 1.01, 1.02, 1.03, 1.1, 1.2], Verdict.TIE, (0.95, 1.1)),
+        ([0.9, 1.1, 1.1, 1.2, 1.2, 1.3, 1.3, 1.4, 1.4, 1.5, 9.0], Verdict.FASTER, (1.1, 1.5)),
+        ([0.1, 0.5, 0.6, 0.6, 0.7, 0.7, 0.7, 0.8, 0.8, 0.9, 1.2], Verdict.SLOWER, (0.5, 0.9)),
+        ([2.0, 2.1, 2.2, 2.3, 2.4, 2.5], Verdict.FASTER, (2.0, 2.5)),
+    ],
+)
+def test_a_tie_is_an_interval_that_includes_one(
+    ratios: list[float], verdict: Verdict, interval: tuple[float, float]
+) -> None:
+    found = contest("untuned", rounds(*[1.0] * len(ratios)), rounds(*ratios))
+    assert found.verdict is verdict
+    assert (found.low, found.high) == pytest.approx(interval)
+
+
+def test_five_rounds_tell_nothing() -> None:
+    found = contest("untuned", rounds(*[1.0] * 5), rounds(*[50.0] * 5))
+    assert (found.verdict, found.low, found.high, found.ratio) == (Verdict.OPEN, None, None, 50.0)
+
+
+def test_equal_contenders_are_a_tie_nineteen_times_of_twenty() -> None:
+    generator = np.random.default_rng(0)
+    noisy = [rounds(*generator.lognormal(sigma=0.2, size=11)) for _ in range(400)]
+    ties = sum(
+        contest("x", one, other).verdict is Verdict.TIE for one, other in zip(noisy[::2], noisy[1::2], strict=True)
+    )
+    assert ties >= 190

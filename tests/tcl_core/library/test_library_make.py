@@ -14,9 +14,9 @@ import pytest
 from library_network import ROWS
 
 from tcl_core.config import LibraryConfig
-from tcl_core.domain import LibraryReport
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
+from tcl_core.libraries import LibraryReport
 from tcl_core.library import make
 from tcl_core.library.bundle import is_bundle
 from tcl_core.library.cpp_example import COMPILE_COMMAND
@@ -51,7 +51,35 @@ def test_the_library_is_built_checked_timed_and_exported(report: LibraryReport) 
     assert report.tuned_tasks == 2
     assert "take1" in report.fallback_tasks
     assert all((report.untuned, report.tuned, report.onnxruntime))
+    assert {one.rival for one in report.contests} == {"untuned", "onnxruntime"}
+    assert [output.name for output in report.outputs] == ["classes"]
     assert report.path is not None and is_bundle(Path(report.path))
+
+
+@needs_linker
+def test_a_check_alone_neither_times_nor_writes(
+    imported: Any, platform: Any, records: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unexpected(*_: object) -> None:
+        raise AssertionError("stock TVM takes longer to build than the check to run")
+
+    monkeypatch.setattr(make, "build_untuned", unexpected)
+    report = make_library(imported, platform, records, None, timed=False)
+    assert report.matches
+    assert (report.path, report.tuned, report.onnxruntime, report.contests) == (None, None, None, ())
+
+
+def test_a_contender_that_cannot_be_built_is_left_out_with_the_reason(
+    imported: Any, platform: Any, records: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise UserError("library", "Stock TVM cannot import the network (LSTM); untuned is left out.")
+
+    monkeypatch.setattr(make, "build_untuned", refuse)
+    report = make_library(imported, platform, records, None)
+    assert report.failures == ("Stock TVM cannot import the network (LSTM); untuned is left out.",)
+    assert (report.untuned, report.contest("untuned")) == (None, None)
+    assert report.tuned is not None
 
 
 @needs_linker

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import library_samples
 import pytest
 from store_samples import furnish, network, platform, record, sketch, task
 
@@ -86,6 +87,17 @@ def test_a_run_is_kept_with_its_config(workspace: Workspace) -> None:
     assert not row.interrupted
     with pytest.raises(KeyError):
         workspace.finish_run(99, "trials", 0, 0, 0.0, ())
+
+
+def test_a_run_keeps_its_library_and_what_it_was_made_with(workspace: Workspace) -> None:
+    report = library_samples.differing()  # with an infinite error in it
+    run_id = workspace.start_run(CONFIG, "d1", "cafe01", (("python", "3.11.9"),))
+    assert workspace.runs()[0].library is None
+    workspace.note_library(run_id, report)
+    (row,) = workspace.runs()
+    assert (row.library, row.versions) == (report, (("python", "3.11.9"),))
+    with pytest.raises(KeyError):
+        workspace.note_library(99, report)
 
 
 def test_a_run_without_an_end_is_interrupted_once_its_writer_is_gone(tmp_path: Path) -> None:

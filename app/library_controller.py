@@ -1,0 +1,176 @@
+"""Decides what an intent on the library, or an event about it, does to the models; beside `controller`.
+
+The engine carries out one command after the other: nothing is done with the library during a run, and no run starts
+while something is. Lives in the window's thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.jobs.engine_thread import EngineLoss, EngineThread
+from app.models import library_wording
+from app.models.announcement import Announcement, Mood, WayOn
+from app.models.library_state import LibraryState
+from app.models.run_state import PHASES, Activity
+from app.models.studio import StudioModels
+from app.settings import Settings
+from tcl_core import library_events as told
+from tcl_core.checkpoint_events import WorkspaceListed
+from tcl_core.domain import Stage
+from tcl_core.events import (
+    Crashed,
+    Event,
+    LibraryCommand,
+    NetworkOpened,
+    PhaseChanged,
+    Refused,
+    RunStarted,
+    StopRun,
+)
+
+
+class LibraryController(QObject):
+    """Wires the library's state and the engine thread.
+
+    Signals:
+        announced: an `Announcement` to show across the window.
+    """
+
+    announced = Signal(object)
+
+    def __init__(
+        self, models: StudioModels, engine: EngineThread, settings: Settings, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._models, self._engine, self._settings = models, engine, settings
+        self._workspace = ""
+        if settings.tolerance is not None:
+            self._set_tolerance(*settings.tolerance)
+        engine.events.connect(self.take_events)
+        engine.lost.connect(self.take_loss)
+
+    @property
+    def _library(self) -> LibraryState:
+        return self._models.library
+
+    # Intents
+
+    def set_workspace(self, folder: str) -> None:
+        """Records lie in this workspace; whether it holds a run of the network is heard of later."""
+        if folder != self._workspace:
+            self._workspace = folder
+            self._library.tuned = False
+            self._library.announce()
+
+    def choose_tolerance(self, rtol: float, atol: float) -> None:
+        """The tolerance of the next check, and of the next run."""
+        self._set_tolerance(rtol, atol)
+        self._settings.tolerance = (rtol, atol)
+        self._library.announce()
+
+    def verify(self) -> None:
+        """Build the library and check its results."""
+        self._send(told.VerifyLibrary(**self._place(), config=self._library.config), "Checking the library")
+
+    def time(self) -> None:
+        """Check it and time it side by side."""
+        self._send(told.TimeLibrary(**self._place(), config=self._library.config), "Timing the library")
+
+    def export(self, out: str) -> None:
+        """Write the bundle into a folder."""
+        command = told.ExportLibrary(**self._place(), out=out, config=self._library.config)
+        self._send(command, "Exporting the library")
+
+    def stop(self) -> None:
+        """Stop what is being done; a second stop also ends the engine if that takes too long."""
+        library = self._library
+        if not library.doing:
+            return
+        if library.stopping:
+            self._engine.stop_run()
+            return
+        library.stopping = True
+        self._engine.send(StopRun())
+        library.announce()
+
+    # Engine
+
+    @Slot(tuple)
+    def take_events(self, batch: tuple[Event, ...]) -> None:
+        """Apply a batch of events, then announce once."""
+        library = self._library
+        for event in batch:
+            match event:
+                case told.LibraryDone():
+                    self._done(event)
+                case told.LibraryStopped():
+                    self._end(Mood.NEUTRAL, "Stopped; nothing was written.")
+                case PhaseChanged() if library.doing:
+                    library.doing = ": ".join(filter(None, (PHASES[Stage.LIBRARY], event.detail)))
+                case Refused() | Crashed():
+                    library.doing, library.stopping = "", False
+                case RunStarted():
+                    self._workspace, library.tuned = event.config.workspace, True
+                    library.config = event.config.library
+                case NetworkOpened() if not self._models.run.busy:
+                    library.tuned = False
+                case WorkspaceListed():
+                    self._note_runs(event)
+        library.announce()
+
+    @Slot(object)
+    def take_loss(self, _loss: EngineLoss) -> None:
+        """The engine is gone, and with it what it was doing."""
+        self._library.doing, self._library.stopping = "", False
+        self._library.announce()
+
+    # Parts
+
+    def _note_runs(self, event: WorkspaceListed) -> None:
+        opened = self._models.run.opened
+        if opened is not None and event.workspace == (self._workspace or None):
+            held = any(run.network == opened.network.name for run in event.runs)
+            self._library.tuned = held or self._library.tuned
+
+    def _done(self, event: told.LibraryDone) -> None:
+        self._library.take(event.report)
+        report = event.report
+        if report.tuned is not None:
+            self._models.estimates.set_library(report)
+            self._models.estimates.flush()
+        mood = Mood.WARN if report.matches is False else Mood.GOOD
+        match event.command:
+            case told.ExportLibrary():
+                sentence = f"Exported to {report.path}. {library_wording.verdict(report)}."
+            case told.TimeLibrary():
+                sentence = f"{library_wording.headline(report)}."
+            case _:
+                sentence = f"{library_wording.verdict(report)}."
+        self._end(mood, sentence, WayOn.SHOW_LIBRARY, "Show the library")
+
+    def _end(self, mood: Mood, sentence: str, way: WayOn | None = None, text: str = "") -> None:
+        self._library.doing, self._library.stopping = "", False
+        self._models.run.settle()
+        self._models.run.announce()
+        self.announced.emit(Announcement(mood=mood, sentence=sentence, action=way, action_text=text))
+
+    def _place(self) -> dict[str, str]:
+        opened = self._models.run.opened
+        return {"workspace": self._workspace, "network": opened.network.name if opened else ""}
+
+    def _send(self, command: LibraryCommand, doing: str) -> None:
+        run, library = self._models.run, self._library
+        if library.held:
+            return
+        run.activity, run.phase = Activity.CHECKING, doing
+        library.doing, library.stopping = doing, False
+        self.announced.emit(None)
+        self._engine.send(command)
+        run.announce()
+        library.announce()
+
+    def _set_tolerance(self, rtol: float, atol: float) -> None:
+        self._library.config = replace(self._library.config, rtol=rtol, atol=atol)

@@ -1,0 +1,165 @@
+"""Rows and columns of the library's three tables: who was timed, what each task runs, how far each output is off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.models import quantities
+from app.models.row_table import Column
+from tcl_core.domain import TaskState
+from tcl_core.libraries import Contest, LibraryReport, LibraryTask, OutputCheck, Timing, Verdict
+
+NO_RECORD = "no record that ran"
+_NONE = "–"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """One row of the times. `contest`: the tuned library against it; None for the tuned library itself."""
+
+    name: str
+    timing: Timing | None
+    contest: Contest | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedTask:
+    """One row of the tasks. `share`: of the sum of weight x latency over the tuned tasks, None for a fallback."""
+
+    task: LibraryTask
+    share: float | None
+
+
+def _timed(text: Callable[[Timing], str], otherwise: str = _NONE) -> Callable[[Contender], str]:
+    return lambda row: text(row.timing) if row.timing else otherwise
+
+
+def _speed_up(row: Contender) -> str:
+    return f"{quantities.digits(row.contest.ratio)}x as fast" if row.contest else _NONE
+
+
+def _interval(row: Contender) -> str:
+    contest = row.contest
+    if contest is None or contest.low is None or contest.high is None:
+        return _NONE
+    return f"{quantities.digits(contest.low)}x to {quantities.digits(contest.high)}x"
+
+
+def _verdict(row: Contender) -> str:
+    if row.contest is None:
+        return _NONE
+    verdict = row.contest.verdict
+    return f"tuned is {verdict.value}" if verdict in {Verdict.FASTER, Verdict.SLOWER} else verdict.value
+
+
+TIME_COLUMNS: tuple[Column[Contender], ...] = (
+    Column("Contender", "Timed in turns, on the same inputs and threads", lambda row: row.name),
+    Column(
+        "Median (ms)",
+        "Median latency of the whole network, in milliseconds",
+        _timed(lambda timing: quantities.digits(timing.median_ms), "not timed"),
+        numeric=True,
+    ),
+    Column(
+        "10 to 90 % (ms)",
+        "Spread: 10th to 90th percentile of all runs, in milliseconds; a report of the run tells how many",
+        _timed(lambda timing: f"{quantities.digits(timing.low_ms)} to {quantities.digits(timing.high_ms)}"),
+        numeric=True,
+    ),
+    Column(
+        "Tuned is",
+        "How many times as fast the tuned library is: the median over the rounds",
+        _speed_up,
+        numeric=True,
+    ),
+    Column(
+        "95 % interval",
+        "Confidence interval of that median by the sign test over the rounds",
+        _interval,
+        numeric=True,
+    ),
+    Column("Verdict", "A tie when the interval includes 1", _verdict),
+)
+
+
+def _latency_us(row: UsedTask) -> str:
+    return _NONE if row.task.latency_s is None else quantities.digits(row.task.latency_s * 1e6)
+
+
+TASK_COLUMNS: tuple[Column[UsedTask], ...] = (
+    Column("Task", "The fused function", lambda row: row.task.name),
+    Column("Weight", "How often the network runs it", lambda row: f"{row.task.weight}", numeric=True),
+    Column("Latency (µs)", "Of its best record, in microseconds", _latency_us, numeric=True),
+    Column(
+        "Share",
+        "Weight x latency, of the sum over the tuned tasks",
+        lambda row: _NONE if row.share is None else f"{row.share:.1%}",
+        numeric=True,
+    ),
+    Column("In the library", "Its best record, or untuned code as a fallback", lambda row: used(row.task)),
+)
+
+
+def _error(value: float) -> str:
+    return f"{value:.2g}" if math.isfinite(value) else "infinite"
+
+
+OUTPUT_COLUMNS: tuple[Column[OutputCheck], ...] = (
+    Column("Output", "Compared with onnxruntime's on random inputs", lambda row: row.name),
+    Column(
+        "Absolute error",
+        "Greatest absolute difference to onnxruntime",
+        lambda row: _error(row.max_abs_error),
+        numeric=True,
+    ),
+    Column(
+        "Relative error",
+        "Greatest difference as a part of onnxruntime's value, where that is not 0",
+        lambda row: _error(row.max_rel_error),
+        numeric=True,
+    ),
+    Column("Outside", "Elements outside the tolerance", lambda row: f"{row.beyond:,}", numeric=True),
+    Column("Elements", "Elements compared", lambda row: f"{row.elements:,}", numeric=True),
+    Column(
+        "Verdict", "Whether all elements are inside the tolerance", lambda row: "same" if row.matches else "differs"
+    ),
+)
+
+
+def used(task: LibraryTask) -> str:
+    """What a task runs."""
+    return f"fallback: {task.fallback}" if task.fallback else "tuned: best record"
+
+
+def contenders(report: LibraryReport) -> list[Contender]:
+    """Untuned TVM, tuned, onnxruntime."""
+    return [
+        Contender(name="untuned TVM", timing=report.untuned, contest=report.contest("untuned")),
+        Contender(name="tuned", timing=report.tuned, contest=None),
+        Contender(name="onnxruntime", timing=report.onnxruntime, contest=report.contest("onnxruntime")),
+    ]
+
+
+def used_tasks(tasks: Sequence[LibraryTask]) -> list[UsedTask]:
+    """Rows of tasks, in their order."""
+    whole_s = sum(task.weight * (task.latency_s or 0.0) for task in tasks)
+    return [
+        UsedTask(task=task, share=None if task.latency_s is None else task.weight * task.latency_s / (whole_s or 1.0))
+        for task in tasks
+    ]
+
+
+def expected_tasks(states: Sequence[TaskState]) -> tuple[LibraryTask, ...]:
+    """What a library would run if it were built from the records so far."""
+    return tuple(
+        LibraryTask(
+            key=state.task.key,
+            name=state.task.name,
+            weight=state.task.weight,
+            latency_s=state.best_s,
+            fallback="" if state.best_s is not None else NO_RECORD,
+        )
+        for state in states
+    )

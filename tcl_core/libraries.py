@@ -1,0 +1,175 @@
+"""What is known of a tuned library: what every task runs, whether its results are right, how fast it is against whom.
+
+Frozen and picklable, like `domain`; nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What a comparison says of the tuned library."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    TIE = "tie"
+    OPEN = "too few rounds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Latencies of one contender in milliseconds, measured side by side with the others.
+
+    Attributes:
+        median_ms, low_ms, high_ms: 50th, 10th and 90th percentile of all runs.
+        repeats: how many runs.
+    """
+
+    median_ms: float
+    low_ms: float
+    high_ms: float
+    repeats: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """The tuned library against one rival, paired by round.
+
+    In each round all contenders run right after one another; the ratio of two medians of one round is one number, so
+    that a disturbance of the machine meets both.
+
+    Attributes:
+        rival: "untuned" or "onnxruntime".
+        ratio: median over the rounds of rival's latency / tuned latency; above 1 the tuned library is faster.
+        low, high: the ratio's 95 % confidence interval by the sign test, which supposes nothing of the noise but that
+            rounds are independent; None below six rounds, from which no such interval follows.
+        rounds: in which both were timed.
+    """
+
+    rival: str
+    ratio: float
+    low: float | None
+    high: float | None
+    rounds: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """A tie when the interval includes 1."""
+        if self.low is None or self.high is None:
+            return Verdict.OPEN
+        if self.low > 1.0:
+            return Verdict.FASTER
+        return Verdict.SLOWER if self.high < 1.0 else Verdict.TIE
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputCheck:
+    """The numerical check of one output against onnxruntime's.
+
+    Attributes:
+        max_abs_error: greatest absolute difference; infinite where the shapes differ or a value is finite in one of
+            them only.
+        max_rel_error: greatest difference / absolute reference, over elements whose reference is not 0.
+        beyond: elements outside the tolerance, of `elements`.
+    """
+
+    name: str
+    elements: int
+    beyond: int
+    max_abs_error: float
+    max_rel_error: float
+
+    @property
+    def matches(self) -> bool:
+        """`numpy.allclose`'s verdict; NaN matches NaN and nothing else."""
+        return self.beyond == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryTask:
+    """What one task runs in the library.
+
+    Attributes:
+        latency_s: of the record that was applied; None for a fallback.
+        fallback: why the task runs untuned; "" when its best record was applied.
+    """
+
+    key: str
+    name: str
+    weight: int
+    latency_s: float | None
+    fallback: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryReport:
+    """The tuned library, checked and timed as far as that was asked for and possible.
+
+    Attributes:
+        path: the bundle's folder, None when it was built but not exported.
+        tasks: in the network's order.
+        rtol, atol: the tolerance of the check, in the sense of `numpy.allclose`.
+        outputs: the check of each output; () when the library or onnxruntime did not run.
+        failures: what did not run, and why.
+        untuned, tuned, onnxruntime: side by side, same inputs, same threads; None where it was not timed.
+        contests: the tuned library against each rival that was timed.
+        crashed: whether the library broke when it was run: then it matches nothing, checked or not.
+    """
+
+    path: str | None
+    tasks: tuple[LibraryTask, ...]
+    rtol: float
+    atol: float
+    outputs: tuple[OutputCheck, ...] = ()
+    failures: tuple[str, ...] = ()
+    untuned: Timing | None = None
+    tuned: Timing | None = None
+    onnxruntime: Timing | None = None
+    contests: tuple[Contest, ...] = ()
+    crashed: bool = False
+
+    @property
+    def max_abs_error(self) -> float | None:
+        """Greatest absolute difference to onnxruntime over all outputs; None when nothing was checked."""
+        return max((output.max_abs_error for output in self.outputs), default=None)
+
+    @property
+    def matches(self) -> bool | None:
+        """Whether all outputs are inside the tolerance; None when nothing was checked."""
+        if not self.outputs:
+            return False if self.crashed else None
+        return all(output.matches for output in self.outputs)
+
+    @property
+    def tuned_tasks(self) -> int:
+        """Tasks with a record applied."""
+        return sum(not task.fallback for task in self.tasks)
+
+    @property
+    def fallback_tasks(self) -> tuple[str, ...]:
+        """Names of the tasks without."""
+        return tuple(task.name for task in self.tasks if task.fallback)
+
+    def contest(self, rival: str) -> Contest | None:
+        """The contest with one rival; None when one of the two was not timed."""
+        return next((one for one in self.contests if one.rival == rival), None)
+
+
+def finite(value: float | None) -> float | None:
+    """The value, where JSON can hold it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def output_json(check: OutputCheck) -> dict[str, Any]:
+    """The check of one output for a manifest or a result in JSON."""
+    return {
+        "name": check.name,
+        "elements": check.elements,
+        "beyond_tolerance": check.beyond,
+        "max_abs_error": finite(check.max_abs_error),
+        "max_rel_error": finite(check.max_rel_error),
+    }

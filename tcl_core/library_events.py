@@ -1,0 +1,48 @@
+"""What a watcher asks about the library of a tuned network, and what it is told.
+
+Commands name the workspace and the network and go the same way as those of `events`; all are frozen and picklable, and
+nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tcl_core.config import LibraryConfig
+from tcl_core.events import Event, LibraryCommand
+from tcl_core.libraries import LibraryReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyLibrary(LibraryCommand):
+    """Command: build the tuned library and check its results against onnxruntime's."""
+
+    config: LibraryConfig = field(default_factory=LibraryConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeLibrary(LibraryCommand):
+    """Command: the same, and time it side by side with untuned TVM and onnxruntime."""
+
+    config: LibraryConfig = field(default_factory=LibraryConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportLibrary(LibraryCommand):
+    """Command: the same, and write the bundle into the folder `out`."""
+
+    out: str
+    config: LibraryConfig = field(default_factory=LibraryConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryDone(Event):
+    """A command was carried out, with this result."""
+
+    command: LibraryCommand
+    report: LibraryReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryStopped(Event):
+    """A command was stopped; nothing was written."""

@@ -1,0 +1,169 @@
+"""The library panel around an engine that answers from recordings: check, times, export, runners, tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import library_engine
+import pytest
+import recorded_run
+import studio_engines
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+from app.models.run_state import Activity, EngineHealth
+from app.settings import Settings
+from app.views.library_actions import LibraryActions
+
+WAIT_MS = 20_000
+Open = Callable[[EngineTarget], Studio]
+
+
+@pytest.fixture
+def studio(open_studio: Open, qtbot: QtBot) -> Studio:
+    """A studio with the sample open, in a workspace that holds a run of it."""
+    studio = open_studio(library_engine.building)
+    studio.window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: studio.models.library.tuned, timeout=WAIT_MS)
+    studio.window.show_panel("library")
+    return studio
+
+
+def actions(studio: Studio) -> LibraryActions:
+    return studio.window.library_panel.actions_
+
+
+def click(qtbot: QtBot, button: QPushButton) -> None:
+    assert button.isEnabled()
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def done(qtbot: QtBot, studio: Studio, text: str) -> None:
+    """Wait for an announcement that says this, and for the engine to be free."""
+    qtbot.waitUntil(lambda: text in studio.window.banner.text, timeout=WAIT_MS)
+    assert studio.models.run.activity is Activity.READY and not studio.models.library.doing
+
+
+def column(table: object, number: int) -> list[str]:
+    model = table.model()  # type: ignore[attr-defined]
+    return [model.index(row, number).data() for row in range(model.rowCount())]
+
+
+def start(qtbot: QtBot, studio: Studio) -> None:
+    """A whole run, to its library."""
+    studio.window.actions_.start.trigger()
+    qtbot.waitUntil(lambda: "Finished after" in studio.window.banner.text, timeout=WAIT_MS)
+
+
+def test_a_network_that_was_never_tuned_says_what_to_do(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    assert actions(studio)._why.text() == "Open a network first."
+    studio.window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    assert "Tune this network first" in actions(studio)._why.text()
+    assert not actions(studio).verify_button.isEnabled() and not studio.window.actions_.export.isEnabled()
+
+
+def test_an_earlier_run_is_enough_to_verify(studio: Studio, qtbot: QtBot) -> None:
+    panel = studio.window.library_panel
+    assert panel._stack.currentIndex() == 0
+    click(qtbot, actions(studio).verify_button)
+    done(qtbot, studio, "Same results as onnxruntime: greatest absolute error 2.4e-06")
+    assert panel._stack.currentIndex() == 1 and panel._headline.text() == "Checked, not timed"
+    assert column(panel.outputs, 0) == ["logits", "mask"]
+    assert column(panel.outputs, 1) == ["2.4e-06", "0"]
+    assert column(panel.times, 1) == ["not timed"] * 3
+    assert column(panel.tasks, 4).count("fallback: no record that ran") == 1
+
+
+def test_times_tell_a_tie_and_outlive_the_next_check(studio: Studio, qtbot: QtBot) -> None:
+    panel = studio.window.library_panel
+    click(qtbot, actions(studio).time_button)
+    done(qtbot, studio, "36.1x as fast as untuned TVM, a tie with onnxruntime")
+    assert column(panel.times, 5) == ["tuned is faster", "–", "tie"]
+    assert column(panel.times, 4)[2] == "0.97x to 1.05x"
+    assert len(studio.models.estimates.references) == 3
+    click(qtbot, actions(studio).verify_button)
+    done(qtbot, studio, "Same results")
+    assert column(panel.times, 5) == ["tuned is faster", "–", "tie"], "the same library: its times still hold"
+
+
+def test_a_check_is_stopped(studio: Studio, qtbot: QtBot) -> None:
+    studio.library.choose_tolerance(library_engine.HELD_RTOL, 1e-3)
+    click(qtbot, actions(studio).verify_button)
+    qtbot.waitUntil(lambda: "compile, check" in studio.models.library.doing, timeout=WAIT_MS)
+    assert studio.models.run.activity is Activity.CHECKING
+    assert not studio.window.actions_.start.isEnabled() and not actions(studio).export_button.isEnabled()
+    assert studio.window.statusBar().currentMessage() == "Building the library: compile, check"
+    click(qtbot, actions(studio).stop_button)
+    done(qtbot, studio, "Stopped; nothing was written.")
+    assert studio.engine.generation == 1 and not actions(studio).stop_button.isVisible()
+
+
+def test_an_engine_that_dies_in_a_check_leaves_the_window_usable(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(library_engine.building)
+    studio.window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: studio.models.library.tuned, timeout=WAIT_MS)
+    studio.library.choose_tolerance(library_engine.FATAL_RTOL, 1e-3)
+    studio.library.verify()
+    qtbot.waitUntil(lambda: "SIGKILL" in studio.window.banner.text, timeout=WAIT_MS)
+    assert not studio.models.library.doing
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY, timeout=WAIT_MS)
+    assert actions(studio).verify_button.isEnabled()
+
+
+def test_the_tolerance_is_kept_and_goes_with_checks_and_runs(studio: Studio, qtbot: QtBot, settings: Settings) -> None:
+    fields = actions(studio).tolerance._fields
+    fields[0].selectAll()
+    qtbot.keyClicks(fields[0], "x")
+    assert not actions(studio).verify_button.isEnabled()
+    assert "A tolerance is a number" in actions(studio)._why.text()
+    fields[0].selectAll()
+    qtbot.keyClicks(fields[0], "1e-2")
+    click(qtbot, actions(studio).verify_button)
+    done(qtbot, studio, "(rtol 0.01, atol 0.001)")
+    assert settings.tolerance == (1e-2, 1e-3)
+    start(qtbot, studio)
+    sentences = [studio.models.log.entry(row).sentence for row in range(studio.models.log.rowCount())]
+    assert any("LibraryConfig(rtol=0.01, atol=0.001" in sentence for sentence in sentences)
+
+
+def test_a_kept_tolerance_is_there_at_the_next_start(open_studio: Open, settings: Settings) -> None:
+    settings.tolerance = (1e-5, 0.0)
+    studio = open_studio(studio_engines.playing)
+    assert actions(studio).tolerance.tolerance == (1e-5, 0.0)
+    settings._store.setValue("tolerance", '[1, "two"]')
+    assert settings.tolerance is None
+
+
+def test_a_runner_is_copied_from_the_bundle(studio: Studio, qtbot: QtBot, tmp_path: Path) -> None:
+    assert not actions(studio).copy_button.isEnabled() and "Export the library first" in actions(studio)._why.text()
+    (tmp_path / "run.py").write_text("import tvm\nrun()\n", encoding="utf-8")
+    studio.window.export_requested.emit(str(tmp_path))
+    done(qtbot, studio, f"Exported to {tmp_path}. Same results")
+    assert actions(studio).copy_button.isEnabled() and actions(studio).folder_button.isEnabled()
+    python, cpp = actions(studio)._menu.actions()
+    python.trigger()
+    assert QGuiApplication.clipboard().text() == "import tvm\nrun()\n"
+    assert "Copied run.py, 2 lines" in studio.window.banner.text
+    cpp.trigger()
+    assert "run.cpp cannot be read" in studio.window.banner.text
+    assert QGuiApplication.clipboard().text() == "import tvm\nrun()\n"
+
+
+def test_the_tasks_are_foretold_in_a_run_and_told_after_it(studio: Studio, qtbot: QtBot) -> None:
+    panel = studio.window.library_panel
+    start(qtbot, studio)
+    assert column(panel.tasks, 4).count("tuned: best record") == 14
+    studio.engine.events.emit((next(recorded_run.RecordedRun().events()),))  # a run begins anew
+    studio.models.run.activity = Activity.RUNNING
+    studio.models.run.announce()
+    assert "A run is on" in actions(studio)._why.text() and not actions(studio).verify_button.isEnabled()
+    assert "tuned: best record" not in column(panel.tasks, 4)
+    studio.models.run.activity = Activity.READY
+    studio.models.run.announce()

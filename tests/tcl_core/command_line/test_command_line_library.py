@@ -1,0 +1,96 @@
+"""``verify`` and ``export`` in the terminal: the tables a person reads, the object a program reads, and Ctrl+C."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import library_samples
+import pytest
+
+from tcl_core.command_line.main import DONE, INTERRUPTED, main
+from tcl_core.events import CancelToken, Event, LibraryCommand
+from tcl_core.libraries import LibraryReport
+from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
+from tcl_core.tuner import export
+
+
+class Engine:
+    """Stands for `carry_out`: answers every command with one report, or is stopped."""
+
+    def __init__(self) -> None:
+        self.report: LibraryReport | None = library_samples.report()
+        self.commands: list[LibraryCommand] = []
+
+    def __call__(self, command: LibraryCommand, _cancel: CancelToken) -> Iterator[Event]:
+        self.commands.append(command)
+        yield LibraryDone(command=command, report=self.report) if self.report else LibraryStopped()
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    made = Engine()
+    monkeypatch.setattr(export, "carry_out", made)
+    return made
+
+
+def test_the_options_become_a_command(engine: Engine) -> None:
+    assert main(["verify", "--workspace", "w", "--network", "n", "--rtol", "1e-2", "--atol", "0"]) == DONE
+    assert main(["verify", "--workspace", "w", "--times"]) == DONE
+    assert main(["export", "--workspace", "w", "--out", "/o", "--rtol", "0.5"]) == DONE
+    verify, timed, exported = engine.commands
+    assert isinstance(verify, VerifyLibrary) and (verify.config.rtol, verify.config.atol) == (1e-2, 0.0)
+    assert verify.network == "n"
+    assert isinstance(timed, TimeLibrary) and (timed.config.rtol, timed.config.atol) == (1e-3, 1e-3)
+    assert isinstance(exported, ExportLibrary) and (exported.out, exported.config.rtol) == ("/o", 0.5)
+
+
+def test_a_person_reads_times_verdicts_and_errors(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["verify", "--workspace", "w", "--times"])
+    told = capsys.readouterr().out
+    untuned, onnxruntime = (next(line for line in told.splitlines() if name in line) for name in ("untuned TVM", "tie"))
+    assert "36.1x as fast" in untuned and "35.2x - 36.9x" in untuned
+    assert max(map(len, (untuned, onnxruntime))) < 80
+    assert onnxruntime.startswith("onnxruntime") and "0.97x - 1.05x" in onnxruntime
+    assert "matches onnxruntime: greatest absolute error 2.4e-06 (tolerance rtol 0.001, atol 0.001)" in told
+    assert "mask: absolute 0.0e+00" in told
+    assert "not tuned: fused_mean (no record that ran)" in told
+
+
+def test_a_check_alone_shows_no_times(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.report = replace(
+        library_samples.differing(), path=None, tuned=None, untuned=None, onnxruntime=None, contests=()
+    )
+    main(["verify", "--workspace", "w"])
+    told = capsys.readouterr().out
+    assert "median" not in told and "library:" not in told
+    assert "DOES NOT MATCH" in told
+    assert "logits: absolute 5.0e-01, relative inf, 12 of 1,000 elements outside" in told
+
+
+def test_a_program_reads_one_object(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.report = library_samples.differing()
+    main(["verify", "--workspace", "w", "--times", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["matches"] is False
+    assert told["outputs"][0] == {
+        "name": "logits",
+        "elements": 1000,
+        "beyond_tolerance": 12,
+        "max_abs_error": 0.5,
+        "max_rel_error": None,
+    }
+    assert told["against"]["onnxruntime"] == {
+        "speed_up": 1.02,
+        "interval": [0.97, 1.05],
+        "rounds": 11,
+        "verdict": "tie",
+    }
+    assert (told["tuned_tasks"], told["fallback_tasks"]) == (2, ["fused_mean"])
+
+
+def test_a_stop_is_told(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.report = None
+    assert main(["verify", "--workspace", "w"]) == INTERRUPTED
+    assert "nothing was written" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""Commands on a library: what each asks of the library's stage, and how a stop and a refusal end. Nothing is built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import library_samples
+import pytest
+
+from tcl_core.config import LibraryConfig
+from tcl_core.domain import Platform
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.events import CancelToken, Event, LibraryCommand, PhaseChanged
+from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
+from tcl_core.store import Workspace
+from tcl_core.tuner import export
+
+CONFIG = LibraryConfig(rtol=1e-2, atol=1e-5)
+
+
+class Stage:
+    """Stands for `make_library`: keeps what it was asked, and answers or is stopped."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Any] = {}
+        self.stopped = False
+
+    def __call__(self, **asked: Any) -> Any:
+        self.asked = asked
+        if self.stopped:
+            raise Interrupted
+        return library_samples.report()
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform) -> Stage:
+    made = Stage()
+    opened = SimpleNamespace(platform=cpu_platform, tasks=(), loaded=SimpleNamespace(model="model"), imported="net")
+    monkeypatch.setattr(export, "make_library", made)
+    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name: opened)
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    Workspace.open(tmp_path / "w").close()
+    return {"workspace": str(tmp_path / "w"), "network": "net"}
+
+
+def obey(command: LibraryCommand) -> list[Event]:
+    return list(export.carry_out(command, CancelToken()))
+
+
+def test_a_check_is_not_timed_and_writes_nothing(stage: Stage, place: dict[str, str]) -> None:
+    command = VerifyLibrary(**place, config=CONFIG)
+    *phases, done = obey(command)
+    assert done == LibraryDone(at=done.at, command=command, report=library_samples.report())
+    assert [phase.detail for phase in phases if isinstance(phase, PhaseChanged)] == [
+        "reading the network",
+        "compile, check",
+    ]
+    assert (stage.asked["out"], stage.asked["timed"], stage.asked["config"]) == (None, False, CONFIG)
+
+
+def test_times_are_taken_and_a_bundle_is_written_on_request_alone(stage: Stage, place: dict[str, str]) -> None:
+    obey(TimeLibrary(**place))
+    assert (stage.asked["out"], stage.asked["timed"]) == (None, True)
+    obey(ExportLibrary(**place, out="/exports/here", config=CONFIG))
+    assert (stage.asked["out"], stage.asked["timed"], stage.asked["config"]) == (Path("/exports/here"), True, CONFIG)
+
+
+def test_a_stop_is_an_event(stage: Stage, place: dict[str, str]) -> None:
+    stage.stopped = True
+    assert isinstance(obey(TimeLibrary(**place))[-1], LibraryStopped)
+
+
+def test_what_cannot_run_here_is_exported_but_not_checked(
+    stage: Stage, place: dict[str, str], cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = SimpleNamespace(
+        platform=replace(cpu_platform, runnable=False), tasks=(), loaded=SimpleNamespace(model=""), imported=""
+    )
+    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name: elsewhere)
+    for command in (VerifyLibrary(**place), TimeLibrary(**place)):
+        with pytest.raises(UserError, match="cannot run code for test CPU"):
+            obey(command)
+    assert isinstance(obey(ExportLibrary(**place, out="/out"))[-1], LibraryDone)
+
+
+def test_an_empty_workspace_is_refused(tmp_path: Path) -> None:
+    Workspace.open(tmp_path / "w").close()
+    with pytest.raises(UserError, match="holds no network yet"):
+        obey(VerifyLibrary(workspace=str(tmp_path / "w"), network=None))
