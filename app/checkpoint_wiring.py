@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -46,7 +47,7 @@ class CheckpointWiring(QObject):
         form.workspace_edited.connect(checkpoints.set_workspace)
         form.checkpoint_wanted.connect(self.choose_checkpoint)
         form.reopen_requested.connect(self.reopen)
-        window.run_panel.past_runs.repeat_requested.connect(self.repeat)
+        window.run_panel.past_runs.chosen.connect(self.repeat)
         window.banner.acted.connect(self._take_way_on)
         self._made = ""
 
@@ -68,8 +69,11 @@ class CheckpointWiring(QObject):
 
     def repeat(self, past: PastRun) -> None:
         """Show an earlier run's configuration and start it."""
-        self._window.run_panel.form.set_request(request_of(past.config))
-        self._controller.repeat_run(past.config)
+        listing = self._models.checkpoints.listing
+        # The folder may have moved since.
+        config = replace(past.config, workspace=(listing.workspace if listing else None) or past.config.workspace)
+        self._window.run_panel.form.set_request(request_of(config))
+        self._controller.repeat_run(config)
 
     # Questions to a person
 

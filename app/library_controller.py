@@ -18,7 +18,7 @@ from app.models.run_state import PHASES, Activity
 from app.models.studio import StudioModels
 from app.settings import Settings
 from tcl_core import library_events as told
-from tcl_core.checkpoint_events import WorkspaceListed
+from tcl_core.checkpoint_events import PastRun, WorkspaceListed
 from tcl_core.domain import Stage
 from tcl_core.events import (
     Crashed,
@@ -37,9 +37,11 @@ class LibraryController(QObject):
 
     Signals:
         announced: an `Announcement` to show across the window.
+        report_wanted: path of the report that a person wants to see.
     """
 
     announced = Signal(object)
+    report_wanted = Signal(str)
 
     def __init__(
         self, models: StudioModels, engine: EngineThread, settings: Settings, parent: QObject | None = None
@@ -47,6 +49,8 @@ class LibraryController(QObject):
         super().__init__(parent)
         self._models, self._engine, self._settings = models, engine, settings
         self._workspace = ""
+        self._report = ""
+        self._checked_since_run = False
         if settings.tolerance is not None:
             self._set_tolerance(*settings.tolerance)
         engine.events.connect(self.take_events)
@@ -84,6 +88,14 @@ class LibraryController(QObject):
         command = told.ExportLibrary(**self._place(), out=out, config=self._library.config)
         self._send(command, "Exporting the library")
 
+    def write_report(self, past: PastRun, out: str) -> None:
+        """Write the report of a run; what was checked since belongs to the newest one."""
+        listing = self._models.checkpoints.listing
+        newest = max((run.id for run in listing.runs if run.network == past.network), default=0) if listing else 0
+        library = self._library.report if past.id == newest and self._checked_since_run else None
+        command = told.WriteReport(**self._place(), run=past.id, out=out, library=library)
+        self._send(command, "Writing the report")
+
     def stop(self) -> None:
         """Stop what is being done; a second stop also ends the engine if that takes too long."""
         library = self._library
@@ -96,6 +108,11 @@ class LibraryController(QObject):
         self._engine.send(StopRun())
         library.announce()
 
+    def take_way_on(self, way: WayOn) -> None:
+        """Do what an announcement offered."""
+        if way is WayOn.OPEN_REPORT and self._report:
+            self.report_wanted.emit(self._report)
+
     # Engine
 
     @Slot(tuple)
@@ -106,6 +123,10 @@ class LibraryController(QObject):
             match event:
                 case told.LibraryDone():
                     self._done(event)
+                case told.ReportWritten():
+                    self._report = event.path
+                    sentence = f"The report of run {event.run} lies in {event.path}."
+                    self._end(Mood.GOOD, sentence, WayOn.OPEN_REPORT, "Open the report")
                 case told.LibraryStopped():
                     self._end(Mood.NEUTRAL, "Stopped; nothing was written.")
                 case PhaseChanged() if library.doing:
@@ -115,8 +136,9 @@ class LibraryController(QObject):
                 case RunStarted():
                     self._workspace, library.tuned = event.config.workspace, True
                     library.config = event.config.library
+                    self._checked_since_run = False
                 case NetworkOpened() if not self._models.run.busy:
-                    library.tuned = False
+                    library.tuned = self._checked_since_run = False
                 case WorkspaceListed():
                     self._note_runs(event)
         library.announce()
@@ -137,6 +159,7 @@ class LibraryController(QObject):
 
     def _done(self, event: told.LibraryDone) -> None:
         self._library.take(event.report)
+        self._checked_since_run = True
         report = event.report
         if report.tuned is not None:
             self._models.estimates.set_library(report)

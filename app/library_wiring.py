@@ -1,17 +1,20 @@
-"""Connects the library panel and the library controller; copies runners."""
+"""Connects the library panel and the library controller; asks a person for files, and copies runners."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
-from PySide6.QtCore import QObject
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QFileDialog
 
 from app.controller import Controller
 from app.library_controller import LibraryController
 from app.main_window import MainWindow
 from app.models.announcement import Announcement, Mood
 from app.models.studio import StudioModels
+from tcl_core.checkpoint_events import PastRun
 
 
 class LibraryWiring(QObject):
@@ -27,11 +30,27 @@ class LibraryWiring(QObject):
         actions.time_requested.connect(library.time)
         actions.stop_requested.connect(library.stop)
         actions.tolerance_chosen.connect(library.choose_tolerance)
+        actions.report_button.chosen.connect(self.choose_report)
         actions.copy_requested.connect(self.copy_runner)
         window.export_requested.connect(library.export)
+        window.banner.acted.connect(library.take_way_on)
         library.announced.connect(window.banner.announce)
+        library.report_wanted.connect(_open)
         controller.workspace_chosen.connect(library.set_workspace)
         window.run_panel.form.workspace_edited.connect(library.set_workspace)
+        models.checkpoints.modelReset.connect(self._listed)
+
+    def choose_report(self, past: PastRun) -> None:
+        """Ask for the file of a run's report."""
+        day = time.strftime("%Y-%m-%d", time.localtime(past.started_at))
+        proposal = Path(past.config.workspace) / "exports" / f"{past.network}-run-{past.id}-{day}.html"
+        # The engine refuses to write over anything but a report, with a sentence.
+        option = QFileDialog.Option.DontConfirmOverwrite
+        path, _ = QFileDialog.getSaveFileName(
+            self._window, "Write the report", str(proposal), "HTML pages (*.html)", options=option
+        )
+        if path:
+            self._library.write_report(past, path if Path(path).suffix else f"{path}.html")
 
     def copy_runner(self, name: str) -> None:
         """Put a runner of the exported bundle on the clipboard."""
@@ -46,3 +65,11 @@ class LibraryWiring(QObject):
         QGuiApplication.clipboard().setText(text)
         sentence = f"Copied {name}, {text.count(chr(10)):,} lines; it loads the library beside it, in {path.parent}."
         self._window.banner.announce(Announcement(mood=Mood.GOOD, sentence=sentence))
+
+    def _listed(self) -> None:
+        listing = self._models.checkpoints.listing
+        self._window.library_panel.actions_.report_button.set_runs(listing.runs if listing else ())
+
+
+def _open(path: str) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(path))

@@ -22,7 +22,7 @@ room                      what it does                                          
 ``evaluation_events``     the same for figures of checkpoints by platform                          -
 ``pool_events``           where the candidates of a pool lie, and which were chosen                numpy
 ``schedule_events``       the same for one record's schedule                                       -
-``library_events``        the same for the library of a tuned network                              -
+``library_events``        the same for the library and reports of runs                             -
 ``errors``                the sentences a person gets                                              -
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
@@ -42,6 +42,7 @@ room                      what it does                                          
 ``evaluation/``           the learner's tables, from a dataset                                     (through the stages)
 ``checkpoints/``          which checkpoint a run starts from; list, import, export, lineage          -
 ``training/``             `train` and `learn`: a platform's records become a checkpoint            (through the stages)
+``reporting/``            the report of a run as one HTML file                                     jinja2
 ``inspection/``           one record replayed: loop tree, trace, TensorIR, source, its score       tvm, torch
 ``bench/``                what the README quotes: ours against the peers, in one run               (through the stages)
 ========================  =======================================================================  =================

@@ -44,6 +44,7 @@ from tcl_core.events import (
     StartRun,
     StopRun,
 )
+from tcl_core.library_events import WriteReport
 from tcl_core.schedule_events import ScheduleRefused
 
 _HEARTBEAT_S = 1.0
@@ -238,6 +239,11 @@ class _Engine:
                 yield from Tuner(command.config, token).events()
 
     def _library(self, command: LibraryCommand, token: CancelToken) -> Iterator[Event]:
+        if isinstance(command, WriteReport):
+            from tcl_core.reporting.write import write_report
+
+            yield write_report(command)
+            return
         from tcl_core.tuner.export import carry_out
 
         yield from carry_out(command, token)

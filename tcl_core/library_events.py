@@ -1,4 +1,4 @@
-"""What a watcher asks about the library of a tuned network, and what it is told.
+"""What a watcher asks about the library of a tuned network, and about reports of runs, and what it is told.
 
 Commands name the workspace and the network and go the same way as those of `events`; all are frozen and picklable, and
 nothing heavy is imported.
@@ -36,6 +36,20 @@ class ExportLibrary(LibraryCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
+class WriteReport(LibraryCommand):
+    """Command: write the HTML report of a run to the file `out`.
+
+    Attributes:
+        run: its number in the workspace; None for the newest run of the network.
+        library: checked and timed since; shown where the run itself has none.
+    """
+
+    out: str
+    run: int | None = None
+    library: LibraryReport | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LibraryDone(Event):
     """A command was carried out, with this result."""
 
@@ -46,3 +60,11 @@ class LibraryDone(Event):
 @dataclass(frozen=True, kw_only=True)
 class LibraryStopped(Event):
     """A command was stopped; nothing was written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportWritten(Event):
+    """The report of a run lies in the file `path`."""
+
+    path: str
+    run: int

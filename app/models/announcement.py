@@ -21,6 +21,7 @@ class WayOn(StrEnum):
     CONTINUE_RUN = "continue the run"
     REVIVE_ENGINE = "start the engine"
     SHOW_LIBRARY = "show the library"
+    OPEN_REPORT = "open the report"
     SHOW_LOG = "show the log"
     RESTORE_CHECKPOINT = "restore the checkpoint"
 

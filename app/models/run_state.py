@@ -22,7 +22,7 @@ class Activity(StrEnum):
     PAUSED = "paused"
     STOPPING = "stopping"
     CHECKING = "checking"
-    """The library is built and checked, perhaps timed and exported."""
+    """The library is built and checked, perhaps timed and exported; or a report is written."""
     TEACHING = "teaching"
     """Checkpoints are being trained, copied or removed."""
 

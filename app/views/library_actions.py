@@ -1,4 +1,4 @@
-"""What can be done with the library: check it to a tolerance, time it, export it, copy a runner."""
+"""What can be done with the library: check it to a tolerance, time it, export it, report the run, copy a runner."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from app.icons import icon
 from app.models.library_state import LibraryState
 from app.models.run_state import RunState
 from app.tokens import Tokens
+from app.views.past_runs import PastRunsButton
 from app.widgets.parts import label
 from app.widgets.tolerance_fields import ToleranceFields
 
@@ -52,6 +53,7 @@ class LibraryActions(QFrame):
         self.export_button.clicked.connect(self.export_requested)
         self.folder_button = _button("Show folder", "Open the folder of the exported bundle")
         self.folder_button.clicked.connect(self._show_folder)
+        self.report_button = PastRunsButton("HTML report", "Write the report of a run: one file for any browser")
         self.copy_button = _button("Copy runner", "Copy the program that loads the exported library and runs it")
         self._menu = QMenu(self)
         for text, name in RUNNERS:
@@ -72,7 +74,7 @@ class LibraryActions(QFrame):
         rows = (
             (self.verify_button, self.time_button),
             (self.export_button, self.folder_button),
-            (self.copy_button,),
+            (self.report_button, self.copy_button),
         )
         for row, pair in enumerate(rows, start=2):
             for column, button in enumerate(pair):
@@ -98,6 +100,8 @@ class LibraryActions(QFrame):
         self.tolerance.setEnabled(not library.doing)
         self.folder_button.setEnabled(bool(library.bundle))
         self.copy_button.setEnabled(bool(library.bundle))
+        opened = self._run.opened
+        self.report_button.show_for(opened.network.name if opened else "", ready=not held)
         self.stop_button.setVisible(bool(library.doing))
         self.stop_button.setText("Stop at once" if library.stopping else "Stop")
         self._why.setText(held or self._next_to_do(readable))
@@ -115,6 +119,7 @@ class LibraryActions(QFrame):
             "times": self.time_button,
             "export": self.export_button,
             "folder": self.folder_button,
+            "save": self.report_button,
             "copy": self.copy_button,
             "stop": self.stop_button,
         }

@@ -1,4 +1,4 @@
-"""A button that repeats a run of the network on screen with one click."""
+"""A button that offers the runs of the network on screen: to repeat one, or to report on it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ _SHOWN = 12
 
 
 class PastRunsButton(QPushButton):
-    """Lists the workspace's runs of one network, newest first. Signals: repeat_requested, with a `PastRun`."""
+    """Lists the workspace's runs of one network, newest first. Signals: chosen, with a `PastRun`."""
 
-    repeat_requested = Signal(object)
+    chosen = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Repeat a run", parent)
-        self.setToolTip("Start again with the whole configuration of an earlier run of this network")
+    def __init__(self, text: str, hint: str, *, hides: bool = False, parent: QWidget | None = None) -> None:
+        """`hides`: it is out of sight, not just out of reach, while there is nothing to choose from."""
+        super().__init__(text, parent)
+        self.setToolTip(hint)
+        self._hides = hides
         self._runs: tuple[PastRun, ...] = ()
         self._network = ""
+        self._ready = False
         self._menu = QMenu(self)
         self._menu.setToolTipsVisible(True)
         self.setMenu(self._menu)
-        self.hide()
+        self._fill()
 
     @property
     def shown(self) -> tuple[PastRun, ...]:
@@ -38,18 +41,19 @@ class PastRunsButton(QPushButton):
         self._fill()
 
     def show_for(self, network: str, *, ready: bool) -> None:
-        """Show the runs of a network; "" for none. `ready`: whether a run can begin now."""
-        self.setEnabled(ready)
-        if network != self._network:
-            self._network = network
+        """Show the runs of a network; "" for none. `ready`: whether one can be chosen now."""
+        if (network, ready) != (self._network, self._ready):
+            self._network, self._ready = network, ready
             self._fill()
 
     def _fill(self) -> None:
         self._menu.clear()
         for run in self.shown:
             action = self._menu.addAction(told(run))
-            action.triggered.connect(lambda _=False, chosen=run: self.repeat_requested.emit(chosen))
-        self.setVisible(bool(self.shown))
+            action.triggered.connect(lambda _=False, chosen=run: self.chosen.emit(chosen))
+        self.setEnabled(self._ready and bool(self.shown))
+        if self._hides:
+            self.setHidden(not self.shown)
 
 
 def told(run: PastRun) -> str:

@@ -37,7 +37,9 @@ class RunPanel(QWidget):
         super().__init__(parent)
         self._run, self._budget = run, budget
         self.form = RunForm()
-        self.past_runs = PastRunsButton()
+        self.past_runs = PastRunsButton(
+            "Repeat a run", "Start again with the whole configuration of an earlier run of this network", hides=True
+        )
         self._check = label("", "muted", wrap=True)
         self._check.setAccessibleName("Whether the budget suffices")
         self._start = QPushButton("Start")

@@ -88,6 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_tune(commands)
     _add_export(commands)
     _add_verify(commands)
+    _add_report(commands)
     _add_collect(commands)
     _add_train(commands)
     _add_learn(commands)
@@ -141,6 +142,9 @@ def _add_tune(commands: Commands) -> None:
     )
     _add_seed(tune)
     _add_tolerance(tune)
+    tune.add_argument(
+        "--repeat", type=positive, metavar="RUN", help="with --workspace alone: as this run of it was configured"
+    )
 
 
 def _add_export(commands: Commands) -> None:
@@ -164,6 +168,14 @@ def _add_tolerance(command: argparse.ArgumentParser) -> None:
     for name, text in (("rtol", "relative"), ("atol", "absolute")):
         help_ = f"{text} tolerance of the check against onnxruntime ({getattr(plain, name):g})"
         command.add_argument(f"--{name}", type=tolerance, default=getattr(plain, name), metavar="X", help=help_)
+
+
+def _add_report(commands: Commands) -> None:
+    report = _add(commands, "report", "write the report of a run as one HTML file that any browser opens")
+    report.add_argument("--workspace", required=True, metavar="DIR")
+    report.add_argument("--network", metavar="NAME")
+    report.add_argument("--run", type=positive, metavar="N", help="its number; the newest of the network by default")
+    report.add_argument("--out", required=True, metavar="FILE.html")
 
 
 def _add_seed(command: argparse.ArgumentParser) -> None:

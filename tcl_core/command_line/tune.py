@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from platformdirs import user_data_path
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.parser import make_parser
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import COLD, Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
+from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, RunStarted
 
 _SAMPLE_MINUTES, _MINUTES = 3.0, 10.0
@@ -22,7 +25,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """Tune, then show what came of it."""
     from tcl_core.tuner import Tuner
 
-    config = make_config(arguments)
+    config = make_config(arguments) if arguments.repeat is None else repeated_config(arguments)
     token = CancelToken()
     started: RunStarted | None = None
     finished: Finished | None = None
@@ -36,7 +39,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     if started is None or finished is None:
         raise AssertionError("a run ended without saying so")
     if not output.json:
-        _show(finished, config, output)
+        _show(finished, started.run_id, config, output)
     output.emit(_result(started, finished, config))
 
 
@@ -62,6 +65,27 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
     )
 
 
+def repeated_config(arguments: argparse.Namespace) -> RunConfig:
+    """The whole configuration of an earlier run of the workspace.
+
+    Raises:
+        UserError: no workspace, no such run, or other options that the configuration would overrule.
+    """
+    from tcl_core.store import Workspace
+    from tcl_core.store.run_choice import choose_run
+
+    usual = vars(make_parser().parse_args(["tune"]))
+    given = [name for name, value in vars(arguments).items() if value != usual[name]]
+    others = ", ".join(name for name in given if name not in {"workspace", "repeat", "json"})
+    if others or arguments.workspace is None:
+        mend = f"leave out {others}" if others else "name its --workspace"
+        raise UserError("tune", f"--repeat takes the whole configuration of a run; {mend}.")
+    folder = Path(arguments.workspace).resolve()
+    with Workspace.open(folder, create=False, read_only=True) as workspace:
+        run = choose_run(workspace, arguments.repeat, None)
+    return replace(run.config, workspace=str(folder))
+
+
 def _checkpoint(text: str | None) -> str | None:
     return str(Path(text).resolve()) if text not in {None, COLD} else text
 
@@ -81,11 +105,12 @@ def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[
         "reason": finished.reason,
         "checkpoint": started.config.checkpoint,
         "workspace": config.workspace,
+        "run": started.run_id,
     }
     return result | (library_json(finished.library) if finished.library else {})
 
 
-def _show(finished: Finished, config: RunConfig, output: Output) -> None:
+def _show(finished: Finished, run_id: int, config: RunConfig, output: Output) -> None:
     stages = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in finished.seconds_by_stage)
     output.result.print(
         f"{finished.trials} trials ({finished.failed} failed) in {finished.seconds:.0f} s ({stages}); "
@@ -94,4 +119,4 @@ def _show(finished: Finished, config: RunConfig, output: Output) -> None:
     )
     if finished.library:
         show_library(finished.library, output)
-    output.result.print(f"workspace: {config.workspace}", soft_wrap=True, markup=False)
+    output.result.print(f"workspace: {config.workspace}, run {run_id}", soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-"""An engine that answers everything about a library from recordings: no TVM behind it."""
+"""An engine that answers everything about a library and about reports from recordings: no TVM behind it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HELD_RTOL, FATAL_RTOL = 0.25, 0.5
 
 
 def building(connection: Connection) -> None:
-    """Lists a workspace with a run of the sample; checks, times and exports at once."""
+    """Lists a workspace with a run of the sample; checks, times, exports and reports at once."""
     for command in studio_engines.orders(connection):
         match command:
             case events.StartRun():
@@ -37,6 +37,8 @@ def building(connection: Connection) -> None:
                 connection.send(told.LibraryDone(command=command, report=recorded_run.library(path)))
             case events.StopRun():
                 connection.send(told.LibraryStopped())
+            case told.WriteReport():
+                _report(connection, command)
 
 
 def _is_start(event: events.Event) -> bool:
@@ -59,3 +61,12 @@ def _verify(connection: Connection, command: told.VerifyLibrary) -> None:
         contests=(),
     )
     connection.send(told.LibraryDone(command=command, report=report))
+
+
+def _report(connection: Connection, command: told.WriteReport) -> None:
+    if "letter" in command.out:
+        connection.send(events.Refused(stage="report", sentence=f"'{command.out}' is no report of a run."))
+        return
+    with_library = "with" if command.library else "without"
+    connection.send(events.Notice(sentence=f"report {with_library} a library"))
+    connection.send(told.ReportWritten(path=command.out, run=command.run or 0))

@@ -1,19 +1,22 @@
-"""The library panel around an engine that answers from recordings: check, times, export, runners, tolerance."""
+"""The library panel around an engine that answers from recordings: check, times, export, report, runners, tolerance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import checkpoint_samples
 import library_engine
 import pytest
 import recorded_run
 import studio_engines
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
+from app import library_wiring
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models.run_state import Activity, EngineHealth
@@ -156,6 +159,55 @@ def test_a_runner_is_copied_from_the_bundle(studio: Studio, qtbot: QtBot, tmp_pa
     assert QGuiApplication.clipboard().text() == "import tvm\nrun()\n"
 
 
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Files a person chooses, last first; and what is opened afterwards, appended."""
+    files: list[str] = []
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, **__: (files.pop() if files else "", ""))
+    return files
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is handed to the browser."""
+    seen: list[str] = []
+
+    class Desktop:
+        @staticmethod
+        def openUrl(url: object) -> None:  # noqa: N802  Qt's name
+            seen.append(url.toLocalFile())  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(library_wiring, "QDesktopServices", Desktop)
+    return seen
+
+
+def test_a_run_is_reported_and_the_page_opened(
+    studio: Studio, qtbot: QtBot, chosen: list[str], opened: list[str]
+) -> None:
+    button = actions(studio).report_button
+    assert button.isEnabled() and [run.id for run in button.shown] == [1]
+    chosen.append("/reports/first")
+    button.menu().actions()[0].trigger()
+    done(qtbot, studio, "The report of run 1 lies in /reports/first.html.")
+    assert studio.models.log.entry(0).sentence == "report without a library"
+    studio.window.banner.action_button.click()
+    assert opened == ["/reports/first.html"]
+    chosen.append("/reports/letter.html")
+    button.menu().actions()[0].trigger()
+    done(qtbot, studio, "'/reports/letter.html' is no report of a run.")
+    button.menu().actions()[0].trigger()  # the question is cancelled
+    assert studio.models.run.activity is Activity.READY
+
+
+def test_what_was_checked_since_the_run_goes_into_its_report(studio: Studio, qtbot: QtBot, chosen: list[str]) -> None:
+    click(qtbot, actions(studio).time_button)
+    done(qtbot, studio, "a tie")
+    chosen.append("/reports/r.html")
+    actions(studio).report_button.menu().actions()[0].trigger()
+    done(qtbot, studio, "The report of run 1")
+    assert studio.models.log.entry(0).sentence == "report with a library"
+
+
 def test_the_tasks_are_foretold_in_a_run_and_told_after_it(studio: Studio, qtbot: QtBot) -> None:
     panel = studio.window.library_panel
     start(qtbot, studio)
@@ -167,3 +219,16 @@ def test_the_tasks_are_foretold_in_a_run_and_told_after_it(studio: Studio, qtbot
     assert "tuned: best record" not in column(panel.tasks, 4)
     studio.models.run.activity = Activity.READY
     studio.models.run.announce()
+
+
+def test_a_repeated_run_has_the_whole_configuration(studio: Studio, qtbot: QtBot) -> None:
+    (past,) = studio.window.run_panel.past_runs.shown
+    config = replace(
+        past.config, include=(recorded_run.tasks()[2].key,), library=replace(past.config.library, rtol=0.5)
+    )
+    studio.models.checkpoints.set_listing(checkpoint_samples.listing("/w", runs=(replace(past, config=config),)))
+    studio.window.run_panel.past_runs.menu().actions()[0].trigger()
+    log = studio.models.log
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and "Finished after" in studio.window.banner.text, timeout=WAIT_MS)
+    assert repr(replace(config, workspace="/w")) in [log.entry(row).sentence for row in range(log.rowCount())]
+    assert actions(studio).tolerance.tolerance == (0.5, 1e-3), "the panel shows what the run is checked to"

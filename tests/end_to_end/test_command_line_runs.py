@@ -117,7 +117,7 @@ def test_an_export_runs(tuned: tuple[Path, dict[str, Any]], tmp_path: Path) -> N
     assert "latency" in done.stdout
 
 
-def test_a_library_is_verified(tuned: tuple[Path, dict[str, Any]]) -> None:
+def test_a_library_is_verified_and_its_run_reported(tuned: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     workspace, _ = tuned
     status, text, err = finish(start("verify", "--workspace", str(workspace), "--times", "--json"))
     assert status == 0, err
@@ -126,6 +126,11 @@ def test_a_library_is_verified(tuned: tuple[Path, dict[str, Any]]) -> None:
     assert all(output["beyond_tolerance"] == 0 for output in told["outputs"])
     assert told["against"]["untuned"]["verdict"] == "faster"
     assert told["against"]["onnxruntime"]["rounds"] >= 6
+    out = tmp_path / "run.html"
+    status, text, err = finish(start("report", "--workspace", str(workspace), "--run", "1", "--out", str(out)))
+    assert status == 0, err
+    page = out.read_text(encoding="utf-8")
+    assert "Same results as onnxruntime" in page and "<svg" in page
 
 
 def test_killed_at_random_points_nothing_committed_is_lost(small: Path, tmp_path: Path) -> None:

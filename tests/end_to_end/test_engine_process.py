@@ -17,7 +17,7 @@ import pytest
 
 from tcl_core import engine
 from tcl_core.checkpoint_events import ListWorkspace, TrainModel, WorkspaceListed
-from tcl_core.config import Budget, RunConfig
+from tcl_core.config import Budget, CostModelConfig, LibraryConfig, RunConfig
 from tcl_core.events import (
     EngineReady,
     Event,
@@ -25,6 +25,7 @@ from tcl_core.events import (
     NetworkOpened,
     OpenNetwork,
     PauseRun,
+    PhaseChanged,
     Quit,
     RecordMeasured,
     Refused,
@@ -34,6 +35,7 @@ from tcl_core.events import (
     StartRun,
     StopRun,
 )
+from tcl_core.library_events import LibraryDone, LibraryStopped, ReportWritten, TimeLibrary, VerifyLibrary, WriteReport
 from tcl_core.schedule_events import InspectSchedule, ScheduleInspected, ScheduleRefused, ScoreExplained
 from tcl_core.store import Workspace
 
@@ -107,6 +109,25 @@ def test_open_refuse_pause_stop_and_quit(served: Served, tmp_path: Path) -> None
     served.pipe.send(Quit())
     served.process.join(20)
     assert served.process.exitcode == 0
+
+
+def test_a_library_is_verified_stopped_and_reported(served: Served, tmp_path: Path) -> None:
+    served.pipe.send(StartRun(config=replace(config(tmp_path / "w", 4), cost_model=CostModelConfig(name="random"))))
+    finished = served.wait_for(Finished)[-1]
+    assert isinstance(finished, Finished) and finished.library is not None and finished.library.contests
+    place = {"workspace": str(tmp_path / "w"), "network": "sample"}
+    served.pipe.send(VerifyLibrary(**place, config=LibraryConfig(rtol=1e-2)))
+    done = served.wait_for(LibraryDone)[-1]
+    assert isinstance(done, LibraryDone) and done.report.matches and done.report.rtol == 1e-2
+    assert done.report.tasks == finished.library.tasks and done.report.tuned is None
+    served.pipe.send(TimeLibrary(**place))
+    served.wait_for(PhaseChanged)
+    served.pipe.send(StopRun())
+    assert isinstance(served.wait_for(LibraryStopped)[-1], LibraryStopped)
+    served.pipe.send(WriteReport(**place, out=str(tmp_path / "run.html")))
+    written = served.wait_for(ReportWritten)[-1]
+    assert isinstance(written, ReportWritten) and written.run == 1
+    assert "Same results as onnxruntime" in (tmp_path / "run.html").read_text(encoding="utf-8")
 
 
 def test_a_dynamic_network_is_refused_with_shapes_and_a_workspace_is_listed(served: Served, tmp_path: Path) -> None:

@@ -1,0 +1,26 @@
+"""``report``: what a workspace knows of a run, as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tcl_core.command_line.output import Output
+from tcl_core.library_events import WriteReport
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Write the report and say where it lies."""
+    from tcl_core.reporting.write import write_report
+
+    written = write_report(
+        WriteReport(
+            workspace=arguments.workspace,
+            network=arguments.network,
+            run=arguments.run,
+            out=str(Path(arguments.out).resolve()),
+        )
+    )
+    if not output.json:
+        output.result.print(f"report of run {written.run}: {written.path}", soft_wrap=True, markup=False)
+    output.emit({"run": written.run, "report": written.path})

@@ -1,0 +1,155 @@
+"""The page: whole and well formed, nothing from outside, nothing of a name or a message taken for markup."""
+
+from __future__ import annotations
+
+import errno
+import os
+from html.parser import HTMLParser
+from pathlib import Path
+
+import library_samples
+import pytest
+
+from tcl_core.command_line.main import main
+from tcl_core.errors import UserError
+from tcl_core.library_events import WriteReport
+from tcl_core.reporting import write
+from tcl_core.reporting.write import write_page, write_report
+
+VOID = {"meta", "line", "path", "br"}
+
+
+class Page(HTMLParser):
+    """Tags must close in order; texts and attributes are kept."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def page(folder: Path, **wanted: object) -> Page:
+    out = folder.parent / "report.html"
+    write_report(WriteReport(workspace=str(folder), network=None, out=str(out), **wanted))  # type: ignore[arg-type]
+    return Page(out.read_text(encoding="utf-8"))
+
+
+def test_a_page_tells_the_run(folder: Path) -> None:
+    told = page(folder, run=1)
+    for text in (
+        "run 1",
+        "the time was used up",
+        "A CPU, 2 threads",
+        "36.10x as fast",
+        "tie",
+        "0.97 to 1.05",
+        "Same results as onnxruntime: greatest absolute error 2.4e-06",
+        "fused_b2",
+        "untuned: no record that ran",
+        "timeout",
+        "3 of",
+        "search.elite",
+        "3.11.9",
+    ):
+        assert text in told.text, text
+    assert told.tags.count("svg") == 1
+    assert "1:38" in told.text, "98.5 s"
+
+
+def test_names_and_messages_are_text(folder: Path) -> None:
+    told = page(folder, run=1)
+    assert "script" not in told.tags and "b" not in told.tags
+    assert "<script>alert('net')</script> & \"co\"" in told.text
+    assert "<b>extent</b>" in told.text
+
+
+def test_nothing_is_fetched_from_outside(folder: Path) -> None:
+    told = page(folder, run=1)
+    assert not {"src", "href", "xlink:href", "action"} & {name for name, _ in told.attributes}
+    assert not {"link", "img", "iframe", "script", "object"} & set(told.tags)
+    assert "url(" not in told.text and "@import" not in told.text
+
+
+def test_a_run_without_a_library_says_so_or_shows_what_was_checked_since(folder: Path) -> None:
+    assert "ended before its library was built, so nothing was checked" in page(folder).text
+    later = page(folder, library=library_samples.differing()).text
+    assert "was checked afterwards" in later
+    assert "✗ Results differ from onnxruntime" in later and "infinite" in later
+    assert "nobody noted them" in later
+
+
+def test_a_library_that_broke_or_was_only_checked(folder: Path) -> None:
+    broken = library_samples.report(
+        outputs=(), crashed=True, tuned=None, untuned=None, onnxruntime=None, contests=(), failures=("crash (SIGSEGV)",)
+    )
+    told = page(folder, library=broken).text
+    assert "✗ The library broke when it was run." in told and "crash (SIGSEGV)" in told
+    assert "One run of the network" not in told
+
+
+def test_a_run_without_a_success_draws_nothing(folder: Path) -> None:
+    import sqlite3
+
+    connection = sqlite3.connect(folder / "workspace.sqlite")
+    with connection:
+        connection.execute("DELETE FROM records WHERE latency_s IS NOT NULL")
+    connection.close()
+    told = page(folder, run=1)
+    assert "nothing to draw" in told.text and "svg" not in told.tags
+
+
+def test_a_report_is_written_over_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "report.html"
+    for text in (f"{write.MARK} 1", f"{write.MARK} 2"):
+        write_page(path, text)
+    assert path.read_text() == f"{write.MARK} 2"
+    assert [one.name for one in path.parent.iterdir()] == ["report.html"]
+    path.write_text("a letter")
+    with pytest.raises(UserError, match="is no report of a run; name a new file"):
+        write_page(path, write.MARK)
+    with pytest.raises(UserError, match="cannot be written"):
+        write_page(path.parent, write.MARK)
+
+
+def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    write_page(path, f"{write.MARK} old")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(UserError, match="disk is full"):
+        write_page(path, f"{write.MARK} new")
+    assert path.read_text() == f"{write.MARK} old"
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_command_line_writes_the_same_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder.parent / "by hand.html"
+    assert main(["report", "--workspace", str(folder), "--run", "1", "--out", str(out)]) == 0
+    assert f"report of run 1: {out}" in capsys.readouterr().out
+    assert "36.10x as fast" in Page(out.read_text(encoding="utf-8")).text
+    assert main(["report", "--workspace", str(folder), "--run", "8", "--out", str(out)]) == 2
+    assert "no run 8" in capsys.readouterr().err
