@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from tcl_core.config import RunConfig
 from tcl_core.domain import (
@@ -28,13 +29,14 @@ from tcl_core.graphs import NetworkGraph
 from tcl_core.libraries import LibraryReport
 
 _HELD_BEAT_S = 0.2
-"""How often a held run looks whether there is something else to do."""
+"""How often a held run that nobody wakes looks whether there is something else to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Base of all events. `at` is Unix time in seconds."""
+    """Base of all events. `at` is Unix time in seconds. A person waits for what is `urgent`: it is not gathered."""
 
+    urgent: ClassVar[bool] = False
     at: float = field(default_factory=time.time)
 
 
@@ -284,7 +286,7 @@ class CancelToken:
     """Cooperative pause and stop at candidate granularity. Thread-safe; owned by whoever started the work.
 
     Attributes:
-        while_held: called again and again during a hold, by the thread that is held.
+        while_held: called again and again during a hold, and at each `wake`, by the thread that is held.
     """
 
     def __init__(self) -> None:
@@ -292,12 +294,13 @@ class CancelToken:
         self._stop = threading.Event()
         self._go = threading.Event()
         self._go.set()
+        self._woken = threading.Event()
         self._held_s = 0.0
 
     def stop(self) -> None:
         """Ask for a stop; a paused run wakes up to stop."""
         self._stop.set()
-        self._go.set()
+        self.resume()
 
     def pause(self) -> None:
         """Ask for a hold at the next checkpoint."""
@@ -306,6 +309,17 @@ class CancelToken:
     def resume(self) -> None:
         """Lift a hold."""
         self._go.set()
+        self._woken.set()
+
+    def wake(self) -> None:
+        """There is something else to do during a hold."""
+        self._woken.set()
+
+    def unheld(self) -> CancelToken:
+        """A token that is stopped when this one is, and never held: for what is done during a hold."""
+        made = CancelToken()
+        made._stop = self._stop
+        return made
 
     @property
     def stopped(self) -> bool:
@@ -333,8 +347,10 @@ class CancelToken:
         """Wait while paused. Raises: Interrupted when a stop was asked for."""
         if not self._go.is_set():
             start = time.perf_counter()
-            while not self._go.wait(_HELD_BEAT_S):
+            while not self._go.is_set():
                 self.while_held()
+                self._woken.wait(_HELD_BEAT_S)
+                self._woken.clear()
             self._held_s += time.perf_counter() - start
         if self._stop.is_set():
             raise Interrupted

@@ -18,7 +18,8 @@ from tcl_core.events import CancelToken
 from tcl_core.measure.messages import Answer, Compiled, CompileJob, Failed, Timed, TimeJob
 from tcl_core.measure.seat import Seat
 
-_STOP_POLL_S = 0.1
+STOP_POLL_S = 0.1
+"""How often whoever waits for a worker looks whether a stop was asked for."""
 
 
 class Batch:
@@ -120,7 +121,7 @@ class Batch:
     def _wait(self, seats: Sequence[Seat]) -> list[Seat]:
         if not seats:
             return []
-        return Seat.wait(seats, None if self._cancel is None else _STOP_POLL_S)
+        return Seat.wait(seats, None if self._cancel is None else STOP_POLL_S)
 
     def _checkpoint(self) -> None:
         if self._cancel is not None:

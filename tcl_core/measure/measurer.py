@@ -9,7 +9,7 @@ from tcl_core.config import MeasureConfig
 from tcl_core.domain import MeasureRequest, MeasureResult, Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
-from tcl_core.measure.batch import Batch
+from tcl_core.measure.batch import STOP_POLL_S, Batch
 from tcl_core.measure.messages import WorkerSetup
 from tcl_core.measure.pool import WorkerPool
 from tcl_core.measure.seat import Seat
@@ -87,6 +87,28 @@ class Measurer:
         """
         self.start()
         yield from Batch(self._seats, self._config, requests, best_s, cancel).run()
+
+    def measure_aside(self, request: MeasureRequest, cancel: CancelToken) -> MeasureResult:
+        """Compile and time one candidate while a `measure` of this measurer is held: by a worker of its own, alone.
+
+        Timed in full, however slow it is. What the others were compiling when the hold began is waited for.
+
+        Args:
+            cancel: obeyed before and during the candidate; must not itself be held.
+
+        Raises:
+            Interrupted, UserError: see `measure`.
+        """
+        self.launch()
+        while busy := [seat for seat in self._seats if seat.busy and not Seat.wait([seat], 0.0)]:
+            cancel.checkpoint()
+            Seat.wait(busy, STOP_POLL_S)
+        own = Seat(self._pool)
+        try:
+            (result,) = Batch([own], self._config, [request], None, cancel).run()
+        finally:
+            own.leave()
+        return result
 
     def close(self) -> None:
         """End nursery and workers: none is left afterwards. The measurer can be started again."""

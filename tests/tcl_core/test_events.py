@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -29,6 +30,38 @@ def test_a_stop_ends_a_hold() -> None:
     token.pause()
     with pytest.raises(Interrupted):
         token.checkpoint()
+
+
+def test_a_wake_is_answered_at_once() -> None:
+    token, answered = CancelToken(), threading.Event()
+    asked: list[float] = []
+
+    def answer() -> None:
+        if asked:
+            asked.append(time.perf_counter())
+            answered.set()
+
+    token.while_held = answer
+    token.pause()
+    held = threading.Thread(target=token.checkpoint)
+    held.start()
+    time.sleep(0.03)
+    asked.append(time.perf_counter())
+    token.wake()
+    assert answered.wait(1.0)
+    token.resume()
+    held.join(1.0)
+    assert not held.is_alive() and asked[1] - asked[0] < 0.1
+
+
+def test_what_is_not_held_is_stopped_all_the_same() -> None:
+    token = CancelToken()
+    token.pause()
+    unheld = token.unheld()
+    unheld.checkpoint()
+    token.stop()
+    with pytest.raises(Interrupted):
+        unheld.checkpoint()
 
 
 def test_what_is_set_aside_costs_the_run_nothing() -> None:

@@ -107,6 +107,32 @@ def test_a_pause_holds_and_a_resume_goes_on(measurer: Measurer, modules: dict[st
     assert len(by_id([first, *rest])) == 4
 
 
+def test_one_is_measured_aside_while_a_batch_is_held(measurer: Measurer, modules: dict[str, str]) -> None:
+    cancel = CancelToken()
+    aside: list[MeasureResult] = []
+
+    def cut_in() -> None:
+        (request,) = requests_for(modules, ["slow"])
+        aside.append(measurer.measure_aside(request, cancel.unheld()))
+        cancel.resume()
+
+    cancel.while_held = cut_in
+    results = measurer.measure(requests_for(modules, ["scale"] * 4), None, cancel)
+    first = next(results)
+    cancel.pause()
+    assert [result.failure for result in by_id([first, *results])] == [None] * 4
+    assert len(aside) == 1 and len(aside[0].latencies_s) == 3 and not aside[0].cut_off
+
+
+def test_a_stop_ends_what_is_measured_aside(measurer: Measurer, modules: dict[str, str]) -> None:
+    cancel = CancelToken()
+    timer = threading.Timer(0.3, cancel.stop)
+    timer.start()
+    with pytest.raises(Interrupted):
+        measurer.measure_aside(requests_for(modules, ["hang"])[0], cancel.unheld())
+    timer.join()
+
+
 @pytest.mark.parametrize("victim", ["worker", "nursery"])
 def test_a_killed_process_is_replaced(
     measurer: Measurer, modules: dict[str, str], all_gone: Callable[[list[psutil.Process]], bool], victim: str
