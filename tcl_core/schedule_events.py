@@ -141,8 +141,8 @@ class ScheduleView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectSchedule(ScheduleCommand):
-    """Command: replay a record and tell what it is made of. Answered between rounds, or in a pause, while a run is on.
+class RecordCommand(ScheduleCommand):
+    """Base of the commands that name a record. Answered between rounds, or in a pause, while a run is on.
 
     Attributes:
         platform: fingerprint.
@@ -152,6 +152,11 @@ class InspectSchedule(ScheduleCommand):
     platform: str
     task_key: str
     candidate: Candidate | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectSchedule(RecordCommand):
+    """Command: replay a record and tell what it is made of."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from tcl_core.errors import UserError
 from tcl_core.events import Event, ScheduleCommand
 from tcl_core.features import LAYOUT
 from tcl_core.inspection import tree
+from tcl_core.inspection.find import find_record
 from tcl_core.inspection.influence import Explained, explain
 from tcl_core.inspection.source import generate
 from tcl_core.inspection.stepping import Stepped, step_through
@@ -35,7 +36,8 @@ from tcl_core.schedule_events import (
 )
 from tcl_core.store import Workspace
 
-_NO_MODEL = "No model yet: the first round of a run trains one, or train one from records."
+NO_MODEL = "No model yet: the first round of a run trains one, or train one from records."
+"""Why a workspace has no score to give."""
 
 
 def carry_out(command: ScheduleCommand) -> Iterator[Event]:
@@ -52,14 +54,10 @@ def inspect(command: InspectSchedule) -> Iterator[Event]:
         UserError: no such workspace, task or record, a record without a schedule, or a trace of another TVM.
     """
     with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
-        platform, task = _platform(workspace, command), _task(workspace, command)
-        best = workspace.best_records(command.platform, [command.task_key]).get(command.task_key)
-        record = _record(workspace, command, best)
-        if not record.trace_json:
-            cause = f" ({record.failure.cause})" if record.failure else ""
-            raise UserError("schedule", f"This record failed before it had a schedule{cause}; open another one.")
-        stepped = step_through(task.module_json, record.trace_json)
-        view = make_view(record, task, platform, best.latency_s if best else None, stepped)
+        found = find_record(workspace, command)
+        task = found.task
+        stepped = step_through(task.module_json, found.record.trace_json)
+        view = make_view(found.record, task, found.platform, found.best_s, stepped)
         yield ScheduleInspected(request=command.request, view=view)
         yield _source(command.request, view, stepped)
         yield _score(command.request, view, task, workspace)
@@ -96,33 +94,6 @@ def _with_places(steps: tuple[Step, ...], by_place: list[list[int]]) -> tuple[St
     )
 
 
-def _platform(workspace: Workspace, command: InspectSchedule) -> Platform:
-    for platform in workspace.platforms():
-        if platform.fingerprint == command.platform:
-            return platform
-    raise UserError("schedule", f"The workspace {workspace.path} holds no records of this platform; choose another.")
-
-
-def _task(workspace: Workspace, command: InspectSchedule) -> Task:
-    for task in workspace.all_tasks():
-        if task.key == command.task_key:
-            return task
-    raise UserError("schedule", f"The workspace {workspace.path} does not hold this record's task; choose another.")
-
-
-def _record(workspace: Workspace, command: InspectSchedule, best: Record | None) -> Record:
-    if command.candidate is None:
-        if best is None:
-            raise UserError("schedule", "No record of this task has run without a failure yet; open another task's.")
-        return best
-    for record in workspace.records(task_key=command.task_key, platform=command.platform):
-        if record.candidate == command.candidate:
-            return record
-    raise UserError(
-        "schedule", f"The workspace {workspace.path} holds no record of this candidate; choose the run's workspace."
-    )
-
-
 def _source(request: int, view: ScheduleView, stepped: Stepped) -> SourceGenerated:
     failure = view.record.failure
     if failure is not None and failure.stage is Stage.COMPILE:
@@ -140,7 +111,7 @@ def _source(request: int, view: ScheduleView, stepped: Stepped) -> SourceGenerat
 def _score(request: int, view: ScheduleView, task: Task, workspace: Workspace) -> ScoreExplained:
     try:
         model, origin = current_model(workspace, view.platform)
-        explained = _explained(view, task, workspace, model) if model else Explained(note=_NO_MODEL)
+        explained = _explained(view, task, workspace, model) if model else Explained(note=NO_MODEL)
     except UserError as error:
         return ScoreExplained(request=request, score=None, influences=(), note=str(error))
     steps = [number for number, step in enumerate(view.steps) if step.domain >= 0]

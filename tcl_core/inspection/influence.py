@@ -42,7 +42,7 @@ def explain(candidate: Candidate, sketch: Sketch, task: Task, platform: Platform
             note=f"The cost model '{model.name}' reads lowered programs, so each alternative would cost a replay; "
             "contributions are shown for models on tokens."
         )
-    sketch = _holding(sketch, candidate)
+    sketch = holding(sketch, candidate)
     row = DecisionSpace(sketch).row(candidate)
     if row is None:
         return Explained(note="The record's decisions are not those of its sketch, so it has no score.")
@@ -70,7 +70,7 @@ def explain(candidate: Candidate, sketch: Sketch, task: Task, platform: Platform
     return Explained(score=score, influences=tuple(influences))
 
 
-def _holding(sketch: Sketch, candidate: Candidate) -> Sketch:
+def holding(sketch: Sketch, candidate: Candidate) -> Sketch:
     """The sketch with domains that hold the record's decisions.
 
     What is legal for one compute location depends on the others, so one that replay gave back may not be in its domain.

@@ -56,6 +56,18 @@ def step_through(module_json: str, trace_json: str) -> Stepped:
     """Apply a whole trace, postprocessing included, to a task's module.
 
     Raises:
+        UserError: see `read_trace`.
+    """
+    trace, schedule = read_trace(module_json, trace_json)
+    watch = _Watch(schedule)
+    trace.apply_to_schedule(schedule, remove_postproc=False, decision_provider=watch.before)
+    return watch.finish()
+
+
+def read_trace(module_json: str, trace_json: str) -> tuple[Trace, Schedule]:
+    """A trace, and a fresh schedule of a task's module that it applies to.
+
+    Raises:
         UserError: the trace does not apply, because another version of TVM made it.
     """
     module = tvm.ir.load_json(module_json)
@@ -69,9 +81,7 @@ def step_through(module_json: str, trace_json: str) -> Stepped:
             "The trace of this record does not apply with this version of TVM, so it cannot be shown; "
             "measure the task again in a new workspace.",
         ) from error
-    watch = _Watch(schedule)
-    first.trace.apply_to_schedule(schedule, remove_postproc=False, decision_provider=watch.before)
-    return watch.finish()
+    return first.trace, schedule
 
 
 class _Watch:
@@ -107,7 +117,7 @@ class _Watch:
         )
         self._domain += sampling
         self._touch(kind, inputs, instruction.inputs)
-        self._deciders |= dict.fromkeys(map(_handle, instruction.outputs), len(self._steps) - 1) if sampling else {}
+        self._deciders |= dict.fromkeys(map(handle_of, instruction.outputs), len(self._steps) - 1) if sampling else {}
         return decision
 
     def finish(self) -> Stepped:
@@ -128,7 +138,7 @@ class _Watch:
             return
         keys = (self._key(value) for value in inputs)
         self._inputs = tuple(key for key in keys if key in self._histories)
-        decided = [self._deciders[_handle(value)] for value in traced if _handle(value) in self._deciders]
+        decided = [self._deciders[handle_of(value)] for value in traced if handle_of(value) in self._deciders]
         for key in self._inputs:
             for step in (*decided, len(self._steps) - 1):
                 self._histories[key].note(step)
@@ -165,6 +175,6 @@ class _Watch:
             self._histories[key] = History(made_by=step, steps=sorted({step, *chain.from_iterable(alike)}))
 
 
-def _handle(value: Any) -> int:
+def handle_of(value: Any) -> int:
     """Which random variable of the trace this is; 0 for anything else."""
     return int(value.__chandle__()) if isinstance(value, Var | LoopRV) else 0

@@ -10,7 +10,8 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 from tvm.tirx import FloatImm, IntImm, Var
 
-_LOCATIONS = {-1: "at the root", -2: "inlined"}
+LOCATIONS = {-1: "at the root", -2: "inlined"}
+"""Compute locations that are no loop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,4 +135,4 @@ def decision_words(kind: str, attributes: Sequence[Any], decision: Any) -> str:
     if kind == "SampleCategorical":
         return plain_words(attributes[0][int(decision)])
     location = int(decision)
-    return _LOCATIONS.get(location, f"loop {location} from outside")
+    return LOCATIONS.get(location, f"loop {location} from outside")
