@@ -23,6 +23,7 @@ room                      what it does                                          
 ``pool_events``           where the candidates of a pool lie, and which were chosen                numpy
 ``schedule_events``       the same for one record's schedule                                       -
 ``library_events``        the same for the library and reports of runs                             -
+``what_if_events``        the same for a record with other decisions                               -
 ``errors``                the sentences a person gets                                              -
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
@@ -44,6 +45,7 @@ room                      what it does                                          
 ``training/``             `train` and `learn`: a platform's records become a checkpoint            (through the stages)
 ``reporting/``            the report of a run as one HTML file                                     jinja2
 ``inspection/``           one record replayed: loop tree, trace, TensorIR, source, its score       tvm, torch
+``what_if/``              a record with other decisions: prediction, rank, measured on demand       tvm, torch
 ``bench/``                what the README quotes: ours against the peers, in one run               (through the stages)
 ========================  =======================================================================  =================
 """

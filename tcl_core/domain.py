@@ -261,7 +261,7 @@ class Failure:
 class Rationale:
     """Why a candidate was chosen: the predicted score and the sampler's three parts, each in [0, 1].
 
-    `None` where the sampler does not compute a part, or where a person chose the candidate.
+    `None` where the sampler does not compute a part; a person's choice has the score alone.
     """
 
     score: float | None = None

@@ -14,11 +14,13 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Failure, Stage
@@ -46,6 +48,11 @@ from tcl_core.events import (
 )
 from tcl_core.library_events import WriteReport
 from tcl_core.schedule_events import ScheduleRefused
+from tcl_core.what_if_events import OpenWhatIf, ScoreWhatIf, WhatIfCommand, WhatIfRefused
+
+if TYPE_CHECKING:
+    from tcl_core.tuner import Tuner
+    from tcl_core.what_if.commands import WhatIfRoom
 
 _HEARTBEAT_S = 1.0
 _IDLE_S = 0.5
@@ -77,7 +84,10 @@ class _Engine:
         self._sending = threading.Lock()
         self._queue: queue.Queue[tuple[Command, CancelToken]] = queue.Queue()
         # Besides, questions about records lie here, where a run finds them between its rounds.
-        self._questions: queue.SimpleQueue[ScheduleCommand] = queue.SimpleQueue()
+        self._questions: deque[ScheduleCommand] = deque()
+        self._asked = CancelToken()  # of questions while no run is on
+        self._run: Tuner | None = None
+        self._what_if: WhatIfRoom | None = None
         # Of the command at work and of those that wait: a stop that overtakes its run must not be lost.
         self._tokens: list[CancelToken] = []
         self._last: Progress | None = None
@@ -91,11 +101,13 @@ class _Engine:
         self._send(EngineReady(seconds=time.perf_counter() - self._started, pid=os.getpid()))
         while True:
             command, token = self._next()
-            if isinstance(command, Quit):
-                return
             if isinstance(command, ScheduleCommand):
                 self._answer_questions(token)
                 continue
+            if self._what_if is not None:
+                self._what_if.forget()
+            if isinstance(command, Quit):
+                return
             self._guard(command, token)
             self._tokens.remove(token)
 
@@ -124,11 +136,13 @@ class _Engine:
                     self._tell(CancelToken.stop)
                 case Quit():
                     self._tell(CancelToken.stop)
+                    self._asked.stop()
                     self._queue.put((command, CancelToken()))
                     return
                 case ScheduleCommand():
-                    self._questions.put(command)
-                    self._queue.put((command, CancelToken()))  # wakes the engine when no run is on
+                    self._questions.append(command)
+                    self._queue.put((command, self._asked))  # wakes the engine when no run is on
+                    self._tell(CancelToken.wake)
                 case _:
                     token = CancelToken()
                     self._tokens.append(token)
@@ -165,7 +179,7 @@ class _Engine:
                 if isinstance(event, Progress):
                     self._last = event
                 self._send(event)
-                if isinstance(event, RoundFinished) and not self._questions.empty():
+                if isinstance(event, RoundFinished) and self._questions:
                     with token.set_aside():
                         self._answer_questions(token)
         except UserError as error:
@@ -179,32 +193,55 @@ class _Engine:
             failure = Failure(stage=stage, cause=type(error).__name__, message=str(error))
             self._send(Crashed(failure=failure, log_path=str(log)))
         finally:
-            self._last = None
+            self._last = self._run = None
+            if self._what_if is not None:
+                self._what_if.forget()
 
     def _answer_questions(self, token: CancelToken) -> None:
         """Answer what is asked about records. Whatever goes wrong here costs an answer, never a run."""
-        while not (token.stopped or self._questions.empty()):
-            self._answer(self._questions.get(), token)
+        while self._questions and not token.stopped:
+            question = self._questions.popleft()
+            void = isinstance(question, ScoreWhatIf) and any(
+                isinstance(newer, ScoreWhatIf) for newer in self._questions.copy()
+            )
+            if not void:
+                self._answer(question, token)
 
     def _answer(self, question: ScheduleCommand, token: CancelToken) -> None:
-        for event in self._answers(question):
-            self._send(event)
-            if token.stopped:  # the run must end within its grace time; the question is taken up again after it
-                self._questions.put(question)
-                return
-
-    def _answers(self, question: ScheduleCommand) -> Iterator[Event]:
-        from tcl_core.inspection.commands import carry_out
-
         try:
-            yield from carry_out(question)
+            for event in self._answers(question, token):
+                self._send(event)
+                if token.stopped:
+                    raise Interrupted
+        except Interrupted:  # the run must end within its grace time; the question is taken up again after it
+            self._questions.append(question)
+
+    def _answers(self, question: ScheduleCommand, token: CancelToken) -> Iterator[Event]:
+        what_if = isinstance(question, OpenWhatIf | WhatIfCommand)
+        refused: type[WhatIfRefused] | type[ScheduleRefused] = WhatIfRefused if what_if else ScheduleRefused
+        try:
+            if isinstance(question, OpenWhatIf | WhatIfCommand):
+                yield from self._what_ifs().carry_out(question, self._run, token)
+            else:
+                from tcl_core.inspection.commands import carry_out
+
+                yield from carry_out(question)
         except UserError as error:
-            yield ScheduleRefused(request=question.request, sentence=str(error))
+            yield refused(request=question.request, sentence=str(error))
+        except Interrupted:
+            raise
         except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the run goes on
             log = write_crash_log(error)
             _LOG.exception("a question about a record crashed")
             sentence = f"A bug kept this record from being shown: {type(error).__name__}. The traceback is in {log}."
-            yield ScheduleRefused(request=question.request, sentence=sentence)
+            yield refused(request=question.request, sentence=sentence)
+
+    def _what_ifs(self) -> WhatIfRoom:
+        from tcl_core.what_if.commands import WhatIfRoom
+
+        if self._what_if is None:
+            self._what_if = WhatIfRoom()
+        return self._what_if
 
     def _stopped(self) -> Finished:
         last = self._last
@@ -236,7 +273,8 @@ class _Engine:
                 yield open_network(command.path, command.target, command.threads, config).event()
             case StartRun():
                 token.while_held = partial(self._answer_questions, token)
-                yield from Tuner(command.config, token).events()
+                self._run = Tuner(command.config, token)
+                yield from self._run.events()
 
     def _library(self, command: LibraryCommand, token: CancelToken) -> Iterator[Event]:
         if isinstance(command, WriteReport):

@@ -31,7 +31,7 @@ FILE_LIMIT, FUNCTION_LIMIT, USUAL_FILE = 400, 60, 200
 CATCH_ALL_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "shared", "stuff"}
 CROSSING_MODULES = (
     *("domain", "batches", "config", "events", "graphs", "libraries"),
-    *("checkpoint_events", "evaluation_events", "library_events", "pool_events", "schedule_events"),
+    *("checkpoint_events", "evaluation_events", "library_events", "pool_events", "schedule_events", "what_if_events"),
 )
 HEAVY = ("torch", "tvm", "onnx", "onnxruntime", "xgboost")
 Function = ast.FunctionDef | ast.AsyncFunctionDef

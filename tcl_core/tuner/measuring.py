@@ -52,17 +52,23 @@ def measured_records(
     """
     for result in measurer.measure(requests_of([replay for replay, _ in chosen]), best_s, cancel):
         replay, rationale = chosen[result.id]
-        record = Record(
-            candidate=replay.candidate,
-            platform=platform.fingerprint,
-            trace_json=replay.trace_json,
-            structural_hash=replay.structural_hash,
-            latencies_s=result.latencies_s,
-            failure=result.failure,
-            rationale=rationale,
-            cut_off=result.cut_off,
-            source=source,
-            round=round_,
-            measured_at=time.time(),
-        )
-        yield record, result
+        yield record_of(replay, rationale, result, platform=platform, source=source, round_=round_), result
+
+
+def record_of(
+    replay: Replay, rationale: Rationale, result: MeasureResult, *, platform: Platform, source: Source, round_: int
+) -> Record:
+    """The record of a schedule that was measured just now."""
+    return Record(
+        candidate=replay.candidate,
+        platform=platform.fingerprint,
+        trace_json=replay.trace_json,
+        structural_hash=replay.structural_hash,
+        latencies_s=result.latencies_s,
+        failure=result.failure,
+        rationale=rationale,
+        cut_off=result.cut_off,
+        source=source,
+        round=round_,
+        measured_at=time.time(),
+    )

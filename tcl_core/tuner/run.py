@@ -38,6 +38,7 @@ from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
+from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import Chosen, measured_records
 from tcl_core.tuner.opening import Opened, enter_workspace, open_network, require_runnable
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
@@ -54,11 +55,13 @@ class Tuner:
 
     Attributes:
         trials, failed: of this run.
+        loan: what it lends between its rounds and in a pause; None before the first round.
     """
 
     def __init__(self, config: RunConfig, cancel: CancelToken, opened: Opened | None = None) -> None:
         self.config, self.cancel = config, cancel
         self.trials = self.failed = 0
+        self.loan: RunLoan | None = None
         self._opened = opened
         self._clock = RunClock(config.budget, cancel)
         self._generator = np.random.default_rng(config.seed)
@@ -162,6 +165,7 @@ class Tuner:
             yield PhaseChanged(stage=Stage.LEARN, detail="earlier records")
             with self._clock.stage(Stage.LEARN):
                 self._learn(model)
+        self.loan = RunLoan(workspace, opened.platform, self._works, model, measurer, lambda: self._rounds)
         scheduler = TaskScheduler(self.config.scheduler)
         while True:
             self.cancel.checkpoint()

@@ -63,6 +63,11 @@ class TaskWork:
             self._spaces = tuple(DecisionSpace(sketch) for sketch in self._space.sketches)
         return self._space
 
+    @property
+    def records(self) -> Sequence[Record]:
+        """What was measured, now or in earlier runs, in order."""
+        return self._records
+
     def add_records(self, records: Iterable[Record]) -> None:
         """Take in what was measured, now or in an earlier run."""
         for record in records:

@@ -1,0 +1,80 @@
+"""Questions at the engine: only the newest prediction is made, and a stop puts a question off."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+from tcl_core.domain import Candidate
+from tcl_core.engine import _Engine
+from tcl_core.errors import Interrupted, UserError
+from tcl_core.events import CancelToken, Event, Notice
+from tcl_core.what_if_events import MeasureWhatIf, ScoreWhatIf, WhatIfCommand, WhatIfRefused
+
+
+class Room:
+    """Answers with the number of the question."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.error: Exception | None = None
+
+    def carry_out(self, command: WhatIfCommand, _run: object, _cancel: CancelToken) -> Iterator[Event]:
+        self.asked.append(command.request)
+        if self.error is not None:
+            raise self.error
+        yield Notice(sentence=f"answer {command.request}")
+
+
+@pytest.fixture
+def engine() -> Iterator[tuple[_Engine, Room, Connection]]:
+    ours, theirs = multiprocessing.Pipe()
+    engine, room = _Engine(theirs, 0.0), Room()
+    engine._what_if = room  # type: ignore[assignment]
+    yield engine, room, ours
+    ours.close()
+    theirs.close()
+
+
+def question(request: int, kind: Any = ScoreWhatIf) -> Any:
+    return kind(request=request, workspace="w", platform="p", candidate=Candidate("t", 0, ()))
+
+
+def told(pipe: Connection) -> list[Event]:
+    events = []
+    while pipe.poll():
+        events.append(pipe.recv())
+    return events
+
+
+def test_only_the_newest_prediction_is_made(engine: tuple[_Engine, Room, Connection]) -> None:
+    served, room, _ = engine
+    served._questions.extend([question(1), question(2, MeasureWhatIf), question(3), question(4)])
+    served._answer_questions(CancelToken())
+    assert room.asked == [2, 4]
+
+
+def test_a_refusal_is_one_sentence(engine: tuple[_Engine, Room, Connection]) -> None:
+    served, room, pipe = engine
+    room.error = UserError("what-if", "No such record; open another.")
+    served._questions.append(question(5))
+    served._answer_questions(CancelToken())
+    (refused,) = told(pipe)
+    assert isinstance(refused, WhatIfRefused)
+    assert (refused.request, refused.sentence) == (5, "No such record; open another.")
+
+
+def test_a_question_that_a_stop_cut_short_is_taken_up_again(engine: tuple[_Engine, Room, Connection]) -> None:
+    served, room, pipe = engine
+    room.error = Interrupted()
+    token = CancelToken()
+    served._questions.append(question(6, MeasureWhatIf))
+    served._answer(served._questions.popleft(), token)
+    assert [one.request for one in served._questions] == [6] and not told(pipe)
+    room.error = None
+    served._answer_questions(token)
+    assert room.asked == [6, 6] and len(told(pipe)) == 1
