@@ -52,6 +52,7 @@ def _show(records: tuple[Record, ...], names: dict[str, str], output: Output) ->
     table.add_column("task", overflow="fold")
     for heading in ("sketch", "latency (µs)", "score", "R", "D", "U"):
         table.add_column(heading, justify="right")
+    table.add_column("by")
     table.add_column("failure")
     for record in records[-_SHOWN:]:
         why = record.rationale
@@ -63,6 +64,7 @@ def _show(records: tuple[Record, ...], names: dict[str, str], output: Output) ->
             str(record.candidate.sketch),
             latency,
             *(f"{part:.2f}" if part is not None else "-" for part in parts),
+            record.source.value,
             failure,
         )
     output.result.print(table)
