@@ -29,6 +29,7 @@ from app.models.studio import StudioModels
 from app.schedule_controller import ScheduleController
 from app.settings import APP_NAME, Settings, default_store
 from app.theme import Theme
+from app.what_if_controller import WhatIfController
 
 SIGNAL_POLL_MS = 200
 """Python handles a signal only between its own instructions; an idle Qt loop has none, so a timer supplies them."""
@@ -44,6 +45,7 @@ class Studio:
     checkpoints: CheckpointController
     schedules: ScheduleController
     library: LibraryController
+    what_ifs: WhatIfController
     window: MainWindow
     theme: Theme
 
@@ -58,9 +60,11 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     checkpoints = CheckpointController(models, engine, controller)
     schedules = ScheduleController(models, engine, controller)
     library = LibraryController(models, engine, settings, controller)
+    what_ifs = WhatIfController(models, engine, schedules, controller)
     window = MainWindow(models, settings, theme)
     connect(controller, window)
     connect_schedules(schedules, controller, window)
+    connect_what_ifs(what_ifs, schedules, window)
     wiring = CheckpointWiring(window, models, controller, checkpoints)
     window.open_requested.connect(wiring.open_network)
     LibraryWiring(window, models, controller, library)
@@ -72,6 +76,7 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
         checkpoints=checkpoints,
         schedules=schedules,
         library=library,
+        what_ifs=what_ifs,
         window=window,
         theme=theme,
     )
@@ -103,6 +108,16 @@ def connect_schedules(schedules: ScheduleController, controller: Controller, win
     panel.pin_requested.connect(schedules.pin)
     schedules.opened.connect(partial(window.show_panel, "schedules"))
     controller.workspace_chosen.connect(schedules.set_workspace)
+
+
+def connect_what_ifs(what_ifs: WhatIfController, schedules: ScheduleController, window: MainWindow) -> None:
+    """A record that is shown in the schedules panel can be changed, and what comes of it is shown there again."""
+    panel = window.what_if_panel
+    window.schedules_panel.what_if_requested.connect(what_ifs.open_chosen)
+    panel.best_requested.connect(what_ifs.open_best)
+    panel.measure_requested.connect(what_ifs.measure)
+    panel.schedule_requested.connect(schedules.open_candidate)
+    what_ifs.opened.connect(partial(window.show_panel, "what-if"))
 
 
 def main(argv: Sequence[str], *, network: str | None = None) -> int:

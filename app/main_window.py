@@ -37,9 +37,10 @@ from app.views.run_panel import RunPanel
 from app.views.schedules_panel import SchedulesPanel
 from app.views.start_page import StartPage
 from app.views.task_panel import TaskPanel
+from app.views.what_if_panel import WhatIfPanel
 from app.widgets.banner import Banner
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 """Goes up when docks are added or renamed: an older saved layout is then ignored."""
 
 
@@ -101,6 +102,7 @@ class MainWindow(QMainWindow):
         self.log_panel = LogPanel(models.log)
         self.checkpoints_panel = CheckpointsPanel(models)
         self.schedules_panel = SchedulesPanel(models.schedules, models.tasks, models.run)
+        self.what_if_panel = WhatIfPanel(models.what_if, models.schedules, models.tasks, models.run)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.start_page)
         self._pages.addWidget(self.plots_panel)
@@ -117,6 +119,7 @@ class MainWindow(QMainWindow):
             "tasks": self.task_panel,
             "network": self.network_panel,
             "schedules": self.schedules_panel,
+            "what-if": self.what_if_panel,
             "failures": self.failures_panel,
             "library": self.library_panel,
             "checkpoints": self.checkpoints_panel,
@@ -137,7 +140,7 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.setTabPosition(bottom, QTabWidget.TabPosition.North)
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.docks["run"])
-        names = ("tasks", "network", "schedules", "failures", "library", "checkpoints", "log")
+        names = ("tasks", "network", "schedules", "what-if", "failures", "library", "checkpoints", "log")
         below = [self.docks[name] for name in names]
         for dock in below:
             self.addDockWidget(bottom, dock)
@@ -218,6 +221,7 @@ class MainWindow(QMainWindow):
         for panel in (
             self.network_panel,
             self.schedules_panel,
+            self.what_if_panel,
             self.failures_panel,
             self.library_panel,
             self.checkpoints_panel,

@@ -42,6 +42,11 @@ class ScheduleController(QObject):
         engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
+    @property
+    def workspace(self) -> str:
+        """The folder that records lie in; "" before one is known."""
+        return self._workspace
+
     # Intents
 
     def set_workspace(self, folder: str) -> None:
@@ -57,7 +62,11 @@ class ScheduleController(QObject):
 
     def open_record(self, record: RecordSummary) -> None:
         """Show a record that was chosen in the plots."""
-        self._show(_Wish(record.candidate.task_key, record.candidate))
+        self.open_candidate(record.candidate)
+
+    def open_candidate(self, candidate: Candidate) -> None:
+        """Show the record of a candidate."""
+        self._show(_Wish(candidate.task_key, candidate))
 
     def open_candidate(self, candidate: Candidate) -> None:
         """Show the record of a candidate."""

@@ -34,7 +34,7 @@ from tcl_core.events import (
 from tcl_core.library_events import LibraryDone, LibraryStopped
 
 BATCH_S = 0.1
-"""Events reach the window at most every so many seconds."""
+"""Events reach the window at most every so many seconds, those that a person waits for at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class EngineThread(QThread):
 
     Signals:
         launched: an engine process was started (it is not ready yet); its generation.
-        events: a tuple of events of the current engine, at most every 0.1 s.
+        events: a tuple of events of the current engine, at most every 0.1 s, and at once with an urgent one.
         lost: an `EngineLoss`.
     """
 
@@ -299,6 +299,8 @@ class _Attendance:
             return False
         self.was_ready = self.was_ready or isinstance(event, EngineReady)
         self._waiting.append(event)
+        if event.urgent:
+            self._flush_at = 0.0
         return True
 
     def _drain(self) -> None:

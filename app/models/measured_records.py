@@ -100,10 +100,14 @@ class MeasuredRecords:
         self._run_start = self._round_start = self._timed = len(self)
 
     def close_round(self) -> tuple[Floats, Floats]:
-        """Scores and latencies (seconds, NaN for a failure), `(N,)` each, of the scored records since the last call."""
+        """Scores and latencies (seconds, NaN for a failure), `(N,)` each, of the scored records since the last call.
+
+        What a person measured meanwhile is no part of the round.
+        """
         rows = self._numbers.values[self._round_start :]
+        searched = [serial not in self._sources for serial in range(self._round_start, len(self))]
         self._round_start = len(self)
-        rows = rows[~np.isnan(rows[:, _SCORE])]
+        rows = rows[np.array(searched, bool) & ~np.isnan(rows[:, _SCORE])]
         return rows[:, _SCORE].copy(), np.where(np.isfinite(rows[:, _LATENCY_S]), rows[:, _LATENCY_S], np.nan)
 
     def summary(self, serial: int) -> RecordSummary:

@@ -14,7 +14,7 @@ _LINE = 52
 """Characters of one line of decisions; a card of three such lines still fits into a plot of half the window."""
 _LINES = 3
 
-_SOURCES = {Source.PERSON: "measured by hand", Source.IMPORTED: "imported", Source.COLLECTED: "collected"}
+_SOURCES = {Source.PERSON: "a person's what-if", Source.IMPORTED: "imported", Source.COLLECTED: "collected"}
 
 
 def decision(value: Decision) -> str:

@@ -21,6 +21,7 @@ from app.models.run_state import RunState
 from app.models.stage_times import StageTimes
 from app.models.task_table import TaskTableModel
 from app.models.training_state import TrainingState
+from app.models.what_if import WhatIf
 
 
 class StudioModels(QObject):
@@ -45,6 +46,7 @@ class StudioModels(QObject):
         self.training = TrainingState(self)
         self.evaluation = EvaluationState(self)
         self.schedules = OpenSchedules(self)
+        self.what_if = WhatIf(self)
         self.budget = BudgetCheck(self.run, self.tasks, self.checkpoints, self)
 
     def flush(self) -> None:

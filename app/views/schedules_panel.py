@@ -25,11 +25,12 @@ from app.widgets.record_pane import RecordPane
 
 
 class SchedulesPanel(QWidget):
-    """Signals: intents. best_requested; compare_chosen, with a `Compare`; pin_requested."""
+    """Signals: intents. best_requested; compare_chosen, with a `Compare`; pin_requested; what_if_requested."""
 
     best_requested = Signal()
     compare_chosen = Signal(object)
     pin_requested = Signal()
+    what_if_requested = Signal()
 
     def __init__(
         self, schedules: OpenSchedules, tasks: TaskTableModel, run: RunState, parent: QWidget | None = None
@@ -48,6 +49,8 @@ class SchedulesPanel(QWidget):
             self.compare.addItem(schedule_wording.COMPARE[choice], choice)
         self.pin_button = QPushButton("Pin")
         self.pin_button.setToolTip("Keep this record, to compare those opened next with it")
+        self.what_if_button = QPushButton("What if")
+        self.what_if_button.setToolTip("Change decisions of this record, see the prediction, and measure it")
         self.best_button = QPushButton("Open the best of the task")
         self.first_button = QPushButton("Open the best of the task")
         self.left, self.right = RecordPane("record"), RecordPane("record beside it")
@@ -61,7 +64,7 @@ class SchedulesPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.status, 1)
-        for part in (self.steps, self.compare, self.pin_button, self.best_button):
+        for part in (self.steps, self.compare, self.pin_button, self.what_if_button, self.best_button):
             top.addWidget(part)
         panes = QSplitter(Qt.Orientation.Horizontal)
         panes.setChildrenCollapsible(False)
@@ -84,6 +87,7 @@ class SchedulesPanel(QWidget):
         self.best_button.clicked.connect(self.best_requested)
         self.first_button.clicked.connect(self.best_requested)
         self.pin_button.clicked.connect(self.pin_requested)
+        self.what_if_button.clicked.connect(self.what_if_requested)
         self.compare.activated.connect(lambda _: self.compare_chosen.emit(Compare(self.compare.currentData())))
         for pane in (self.left, self.right):
             self.steps.currentTextChanged.connect(pane.filter_steps)
@@ -101,6 +105,7 @@ class SchedulesPanel(QWidget):
         for pane in (self.left, self.right):
             pane.apply_tokens(tokens)
         self.pin_button.setIcon(icon("pin", tokens.text, tokens.disabled))
+        self.what_if_button.setIcon(icon("what-if", tokens.text, tokens.disabled))
 
     def _refresh(self) -> None:
         chosen, other = self._schedules.chosen, self._schedules.other
@@ -125,6 +130,7 @@ class SchedulesPanel(QWidget):
         self.compare.setToolTip(schedule_wording.pinned(schedules.pinned) or "Pin a record to compare others with it")
         self.compare.setEnabled(schedules.chosen.view is not None)
         self.pin_button.setEnabled(schedules.chosen.view is not None)
+        self.what_if_button.setEnabled(schedules.chosen.view is not None)
         name = self._tasks.name_of(schedules.task_key) if schedules.task_key else ""
         self._empty.say(schedule_wording.empty(name))
         for button in (self.best_button, self.first_button):

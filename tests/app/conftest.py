@@ -17,10 +17,14 @@ import pytest
 import shiboken6
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QThread
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from app.application import Studio, assemble
 from app.jobs.engine_process import EngineTarget
+from app.models.run_state import Activity
 from app.settings import Settings
+
+_WAIT_MS = 20_000
 
 
 def _children() -> set[int]:
@@ -94,3 +98,19 @@ def open_studio(qapp: QApplication, settings: Settings) -> Iterator[Callable[[En
         studio.window.close_unasked()
         studio.window.deleteLater()
     studios.clear()
+
+
+@pytest.fixture
+def tuned_studio(open_studio: Callable[[EngineTarget], Studio], qtbot: QtBot) -> Callable[[EngineTarget], Studio]:
+    """Makes studios in which a run is over."""
+
+    def make(target: EngineTarget) -> Studio:
+        studio = open_studio(target)
+        studio.window.open_requested.emit(None)
+        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=_WAIT_MS)
+        studio.window.actions_.start.trigger()
+        qtbot.waitUntil(lambda: len(studio.models.scores.records) > 100, timeout=_WAIT_MS)
+        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=_WAIT_MS)
+        return studio
+
+    return make

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import recorded_run
 import recorded_schedule
+import recorded_what_if
 
 from tcl_core import events
 from tcl_core.domain import Candidate
 from tcl_core.library_events import ExportLibrary, LibraryDone
 from tcl_core.schedule_events import InspectSchedule, ScheduleRefused
+from tcl_core.what_if_events import OpenWhatIf, WhatIfCommand, WhatIfRefused
 
 _QUICK = {"rounds": 16, "round_size": 10}
 
@@ -157,4 +159,20 @@ def inspecting(connection: Connection) -> None:
                 connection.send(ScheduleRefused(request=command.request, sentence="There is no such record."))
             case InspectSchedule():
                 for event in recorded_schedule.answers(command):
+                    connection.send(event)
+
+
+def supposing(connection: Connection) -> None:
+    """Plays a run, shows any record and any what-if; the best of a task that is not the first is refused."""
+    for command in orders(connection):
+        match command:
+            case events.StartRun():
+                _play_run(connection)
+            case InspectSchedule():
+                for event in recorded_schedule.answers(command):
+                    connection.send(event)
+            case OpenWhatIf() if command.task_key != recorded_what_if.TASK.key:
+                connection.send(WhatIfRefused(request=command.request, sentence="There is no such record."))
+            case OpenWhatIf() | WhatIfCommand():
+                for event in recorded_what_if.answers(command):
                     connection.send(event)

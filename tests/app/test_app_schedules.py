@@ -9,8 +9,8 @@ import pytest
 import recorded_run
 import recorded_schedule as recorded
 import studio_engines
-from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
+from silent_engine import SilentEngine
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
@@ -21,7 +21,7 @@ from app.models.run_state import Activity, OpenedNetwork
 from app.models.studio import StudioModels
 from app.schedule_controller import ScheduleController
 from tcl_core.domain import ImportReport
-from tcl_core.schedule_events import InspectSchedule, ScheduleInspected, ScheduleRefused
+from tcl_core.schedule_events import ScheduleInspected, ScheduleRefused
 
 WAIT_MS = 20_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
@@ -30,15 +30,8 @@ Open = Callable[[EngineTarget], Studio]
 
 
 @pytest.fixture
-def studio(open_studio: Open, qtbot: QtBot) -> Studio:
-    """A studio after a run."""
-    studio = open_studio(studio_engines.inspecting)
-    studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
-    studio.window.actions_.start.trigger()
-    qtbot.waitUntil(lambda: len(studio.models.scores.records) > 100, timeout=WAIT_MS)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
-    return studio
+def studio(tuned_studio: Open) -> Studio:
+    return tuned_studio(studio_engines.inspecting)
 
 
 def summary(studio: Studio, sketch: int = 0) -> RecordSummary:
@@ -100,20 +93,6 @@ def test_another_network_closes_the_record(studio: Studio, qtbot: QtBot) -> None
     studio.window.open_requested.emit("other.onnx")
     qtbot.waitUntil(lambda: studio.models.schedules.chosen.view is None, timeout=WAIT_MS)
     assert studio.window.schedules_panel._stack.currentIndex() == 0
-
-
-class SilentEngine(QObject):
-    """An engine thread that keeps what it is sent."""
-
-    events = Signal(tuple)
-    lost = Signal(object)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: list[InspectSchedule] = []
-
-    def send(self, command: InspectSchedule) -> None:
-        self.sent.append(command)
 
 
 @pytest.fixture

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
+import recorded_what_if
 import studio_engines
 from pytestqt.qtbot import QtBot
 
 from app.jobs.engine_process import EngineTarget, describe_exit
-from app.jobs.engine_thread import EngineLoss, EngineThread, leaves_measuring
-from tcl_core import events
+from app.jobs.engine_thread import BATCH_S, EngineLoss, EngineThread, leaves_measuring
+from tcl_core import events, what_if_events
 from tcl_core.domain import Stage
 
 WAIT_MS = 20_000
@@ -129,6 +131,18 @@ def test_events_of_an_abandoned_engine_are_dropped(watch: Callable[..., Watch], 
     seen.thread.emit_batch(seen.thread.generation, (events.Notice(sentence="current"),))
     qtbot.waitUntil(lambda: seen.count(events.Notice) > 0, timeout=WAIT_MS)
     assert [event.sentence for event in seen.events if isinstance(event, events.Notice)] == ["current"]
+
+
+def test_what_a_person_waits_for_is_not_gathered(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.supposing)
+    qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 1, timeout=WAIT_MS)
+    question = what_if_events.ScoreWhatIf(request=1, workspace="w", platform="p", candidate=recorded_what_if.OWN)
+    for count in range(1, 9):
+        asked = time.perf_counter()
+        seen.thread.send(question)
+        qtbot.waitUntil(lambda: seen.count(what_if_events.WhatIfScored) == count, timeout=WAIT_MS)  # noqa: B023
+        took_s = time.perf_counter() - asked
+    assert took_s < BATCH_S / 2, "an answer on the heels of another"
 
 
 def test_commands_for_a_lost_engine_never_reach_the_next(watch: Callable[..., Watch]) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import recorded_run
 import recorded_schedule as recorded
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QTextCursor
 from pytestqt.qtbot import QtBot
 
 from app.models.open_schedules import Compare, Opened, Side
-from app.models.run_state import Activity, EngineHealth
 from app.models.schedule_diff import Mark
 from app.models.studio import StudioModels
 from app.models.trace_table import StepFilter, TraceColumn
@@ -22,14 +20,6 @@ from tcl_core.schedule_events import SourceGenerated
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 TREE, TRACE, TENSORIR = 0, 1, 2
-
-
-@pytest.fixture
-def models(qapp: object) -> StudioModels:
-    made = StudioModels()
-    made.run.engine, made.run.activity = EngineHealth.READY, Activity.READY
-    made.tasks.set_tasks(recorded_run.tasks())
-    return made
 
 
 @pytest.fixture

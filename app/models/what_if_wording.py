@@ -1,0 +1,158 @@
+"""Sentences of the what-if panel: what a decision is, what was changed, predicted and measured, and why not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.models import quantities
+from app.models.plot_wording import decision as figures
+from app.models.run_state import Activity, EngineHealth, RunState
+from tcl_core.domain import Decision, Record
+from tcl_core.schedule_events import PlaceKind
+from tcl_core.what_if_events import Control, LoopUse, Prediction, WhatIfScored
+
+_USES = {
+    PlaceKind.PARALLEL: "parallel",
+    PlaceKind.VECTORISED: "vectorised",
+    PlaceKind.UNROLLED: "unrolled",
+    PlaceKind.BOUND: "bound",
+}
+_BUSY = {
+    Activity.OPENING: "The engine is opening a network.",
+    Activity.EXPORTING: "The engine is building the library.",
+    Activity.TEACHING: "The engine is at work on a checkpoint.",
+    Activity.STOPPING: "The run is being stopped.",
+}
+
+
+def name(control: Control) -> str:
+    """What a control decides, and of which loop and block: "tile of loop i in matmul"."""
+    parts = [control.what]
+    parts += [f"of loop {control.loop}"] if control.loop else []
+    parts += [f"{'in' if control.loop else 'of'} {control.block}"] if control.block else []
+    return " ".join(parts)
+
+
+def value(control: Control, decision: Decision) -> str:
+    """A decision in words: factors as 8·2·1·4, a category or location by its label."""
+    if control.labels and decision in control.values:
+        return control.labels[control.values.index(decision)]
+    return figures(decision)
+
+
+def changes(controls: Sequence[Control], before: Sequence[Decision], after: Sequence[Decision]) -> tuple[str, ...]:
+    """The decisions that differ, one line each: "tile of loop i in matmul: 8·8, was 4·16"."""
+    return tuple(
+        f"{name(control)}: {value(control, new)}, was {value(control, old)}"
+        for control, old, new in zip(controls, before, after, strict=True)
+        if old != new
+    )
+
+
+def changed(controls: Sequence[Control], before: Sequence[Decision], after: Sequence[Decision]) -> str:
+    """The same in a few words, for a table: "i 8·8; unroll off"."""
+    return "; ".join(
+        f"{control.loop or control.what} {value(control, new)}"
+        for control, old, new in zip(controls, before, after, strict=True)
+        if old != new
+    )
+
+
+def score(record: Record) -> str:
+    """The score that a record was predicted to have."""
+    return "–" if record.rationale.score is None else f"{record.rationale.score:.2f}"
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th, 21st."""
+    tail = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{tail}"
+
+
+def rank(prediction: Prediction) -> str:
+    """The place a score has among the measured records."""
+    if prediction.score is None:
+        return ""
+    measured = prediction.measured
+    if not measured:
+        return "no other record to rank it among"
+    if measured == 1:
+        return f"{'below' if prediction.ahead else 'above'} the only one measured"
+    if not prediction.ahead:
+        return f"above all {measured:,} measured"
+    if prediction.ahead == measured:
+        return f"below all {measured:,} measured"
+    return f"{ordinal(prediction.ahead + 1)} of {measured:,} measured"
+
+
+def predicted(record: Record, prediction: Prediction | None) -> str:
+    """Score and place for a table: "1.25, 12th"; the place is known of what was measured in this sitting."""
+    placed = prediction is not None and prediction.score is not None and bool(prediction.measured)
+    return f"{score(record)}, {ordinal(prediction.ahead + 1)}" if prediction and placed else score(record)
+
+
+def alike(prediction: Prediction) -> str:
+    """What the score is worth in time."""
+    if prediction.alike_s is None:
+        return ""
+    low, high = (quantities.latency(latency_s) for latency_s in prediction.alike_s)
+    span = low if low == high else f"{low} to {high}"
+    return f"Records that score alike ran in {span}."
+
+
+def measured(record: Record) -> str:
+    """A latency, or what failed."""
+    if record.failure is not None:
+        return f"failed: {record.failure.cause}"
+    return quantities.latency(record.latency_s)
+
+
+def ratio(record: Record, best_s: float | None) -> str:
+    """Against the best of its task."""
+    if record.latency_s is None or best_s is None:
+        return "–"
+    return "the best" if record.latency_s <= best_s else f"{record.latency_s / best_s:.2f}×"
+
+
+def loops(uses: Sequence[LoopUse]) -> str:
+    """What the decisions make of the loops: "parallel: i_j_fused 128; vectorised: k 16"."""
+    by_kind: dict[str, list[str]] = {}
+    for use in uses:
+        kind = use.axis or _USES[use.kind]
+        by_kind.setdefault(kind, []).append(f"{use.name} {use.extent:,}" if use.extent else use.name)
+    return "; ".join(f"{kind}: {', '.join(dict.fromkeys(names))}" for kind, names in by_kind.items())
+
+
+def awaited(run: RunState, *, measuring: bool) -> str:
+    """What an answer waits for."""
+    if run.engine is not EngineHealth.READY:
+        return "The engine is starting; it answers then."
+    if run.activity is Activity.RUNNING:
+        return "The run goes first: it answers between this round and the next. Pause it for answers at once."
+    if run.activity is Activity.PAUSED:
+        return "The engine answers as soon as it holds."
+    return _BUSY.get(run.activity, "Compiling and timing it." if measuring else "Asking the cost model.")
+
+
+def held(answer: WhatIfScored | None, *, measuring: bool, runnable: bool, run: RunState) -> str:
+    """Why the candidate cannot be measured now; "" when it can."""
+    if run.engine is not EngineHealth.READY:
+        return "The engine is starting." if run.engine is EngineHealth.STARTING else "The engine is down."
+    if run.activity in _BUSY:
+        return _BUSY[run.activity]
+    if not runnable:
+        return "This machine cannot run code for this platform."
+    if measuring:
+        return "A what-if is being measured."
+    return "" if answer is None else _not_wanted(answer)
+
+
+def illegal(answer: WhatIfScored) -> str:
+    """Why decisions cannot be taken together; "" when they can."""
+    return f"These decisions give no schedule: {answer.cause}." if answer.cause else ""
+
+
+def _not_wanted(answer: WhatIfScored) -> str:
+    if answer.cause:
+        return "Change a decision: these give no schedule."
+    return "It is measured already." if answer.record is not None else ""

@@ -1,0 +1,93 @@
+"""One decision to turn: a box per factor of a tile, or one box for a category or a compute location."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+
+from app.models.tile_choices import factors_at, split_with
+from app.models.what_if_wording import name, ordinal
+from app.widgets.parts import label
+from tcl_core.domain import Decision, DecisionKind
+from tcl_core.what_if_events import Control
+
+_FACTOR_WIDTH = 70
+_CHOICE_WIDTH = 170
+
+
+class _Box(QComboBox):
+    """A box that the wheel passes by, unless it has the focus: it stands in an area that scrolls."""
+
+    def __init__(self, accessible: str, width: int) -> None:
+        super().__init__()
+        self.setAccessibleName(accessible)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFixedWidth(width)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802  Qt's name
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class DecisionEditor(QWidget):
+    """Signals: chosen, with the `Decision` that a person chose."""
+
+    chosen = Signal(object)
+
+    def __init__(self, control: Control, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._control = control
+        self._value: Decision = control.values[0]
+        self.boxes: list[QComboBox] = []
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        if control.kind is DecisionKind.TILE:
+            self._add_factors(layout)
+        else:
+            self._add_choice(layout)
+        layout.addStretch()
+
+    def _add_factors(self, layout: QHBoxLayout) -> None:
+        for place in range(len(self._control.values[0])):
+            box = _Box(f"{ordinal(place + 1)} factor, {name(self._control)}", _FACTOR_WIDTH)
+            for factor in factors_at(self._control.values, place):
+                box.addItem(str(factor), factor)
+            box.setEnabled(box.count() > 1)
+            box.setToolTip(f"Extent of the {ordinal(place + 1)} loop from outside; the other factors follow")
+            box.activated.connect(partial(self._choose_factor, place))
+            if place:
+                layout.addWidget(label("×", "muted"))
+            layout.addWidget(box)
+            self.boxes.append(box)
+
+    def _add_choice(self, layout: QHBoxLayout) -> None:
+        box = _Box(name(self._control), _CHOICE_WIDTH)
+        box.addItems(self._control.labels)
+        box.setEnabled(box.count() > 1)
+        box.setToolTip("" if box.count() > 1 else "It has one legal value only")
+        box.activated.connect(self._choose_value)
+        layout.addWidget(box)
+        self.boxes.append(box)
+
+    def show_value(self, value: Decision) -> None:
+        """Show a decision; nothing is emitted."""
+        self._value = value
+        if self._control.kind is DecisionKind.TILE:
+            for box, factor in zip(self.boxes, value, strict=True):
+                box.setCurrentIndex(box.findData(factor))
+        else:
+            self.boxes[0].setCurrentIndex(self._control.values.index(value))
+
+    def _choose_factor(self, place: int, index: int) -> None:
+        factor = int(self.boxes[place].itemData(index))
+        if factor != self._value[place]:
+            self.chosen.emit(split_with(self._control.values, self._value, place, factor))
+
+    def _choose_value(self, index: int) -> None:
+        self.chosen.emit(self._control.values[index])
