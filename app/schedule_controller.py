@@ -68,10 +68,6 @@ class ScheduleController(QObject):
         """Show the record of a candidate."""
         self._show(_Wish(candidate.task_key, candidate))
 
-    def open_candidate(self, candidate: Candidate) -> None:
-        """Show the record of a candidate."""
-        self._show(_Wish(candidate.task_key, candidate))
-
     def open_best(self) -> None:
         """Show the best record of the selected task."""
         if self._open.task_key:
