@@ -107,14 +107,16 @@ class OfflineConfig:
         epochs: most passes.
         patience: passes without a better mean top-1 on the validation tasks after which training ends; the weights of
             the best pass are kept.
+        average: what the exponential average of the weights keeps of itself at each step.
         warm_up: share of `epochs` over which the learning rate rises; it falls by a cosine afterwards.
     """
 
     learning_rate: float = 2e-3
     weight_decay: float = 1e-6
     gradient_clip: float = 0.5
-    epochs: int = 60
-    patience: int = 12
+    epochs: int = 20
+    patience: int = 10
+    average: float = 0.99
     warm_up: float = 0.05
     group_limit: int = 128
 
@@ -155,7 +157,7 @@ class LearnerConfig:
     """
 
     progress: OfflineConfig = field(default_factory=OfflineConfig)
-    compress: OfflineConfig = field(default_factory=lambda: OfflineConfig(epochs=40))
+    compress: OfflineConfig = field(default_factory=lambda: OfflineConfig(epochs=12))
     copy_knowledge: bool = True
     gate: float = 0.05
     adapter: int = 16

@@ -19,7 +19,7 @@ _USES = {
 }
 _BUSY = {
     Activity.OPENING: "The engine is opening a network.",
-    Activity.EXPORTING: "The engine is building the library.",
+    Activity.CHECKING: "The engine is at work on the library or a report.",
     Activity.TEACHING: "The engine is at work on a checkpoint.",
     Activity.STOPPING: "The run is being stopped.",
 }

@@ -13,6 +13,8 @@ from typing import Generic
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.optim.swa_utils import AveragedModel
 
 from tcl_core.batches import FeatureBatch, FloatArray, TaskGroup
 from tcl_core.config import OfflineConfig
@@ -23,6 +25,7 @@ from tcl_core.events import CancelToken
 
 _STEP_PARTS = 4
 """Tasks (or parts of large ones) of one step."""
+_FORGET_STEPS = 10
 _KEPT_BYTES = 31 << 20
 """glibc gives freed tensors back to the system, to fault them in again page by page, until it has seen a block of this
 size freed (32 MB are its limit). Two Mamba layers, 320 records a step: 403 us of processor time a record, and 356."""
@@ -30,6 +33,9 @@ size freed (32 MB are its limit). Two Mamba layers, 320 records a step: 403 us o
 
 class OfflineTraining(Generic[Group]):
     """One training, from the network's present weights on.
+
+    What is judged and kept after a pass is the exponential average of the weights so far: a ranking loss over noisy
+    latencies keeps single steps in motion, and their average ranks networks it has not seen better than any of them.
 
     Attributes:
         best_epoch: the pass whose weights the network holds when `run` is over, however it ended; 0 for those it began
@@ -50,6 +56,7 @@ class OfflineTraining(Generic[Group]):
         self._course, self._config, self._validate, self._rng = course, config, validate, rng
         self._watch, self._cancel = watch, cancel
         self._optimiser = make_optimiser(course.network, config)
+        self._average = AveragedModel(course.network, avg_fn=running_average(config.average))
         self._schedule: torch.optim.lr_scheduler.LambdaLR | None = None
         self._best_top1: float | None = None
         self._samples = 0
@@ -91,18 +98,24 @@ class OfflineTraining(Generic[Group]):
             if not math.isfinite(losses[-1]):
                 return None
             self._schedule.step()
+            self._average.update_parameters(network)
             self._samples += sum(len(part.rows) for part in parts)
-        course.close_pass()
         return float(np.mean(losses))
 
     def _report(self, epoch: int, loss: float | None) -> None:
-        """Judge the pass, keep its weights when they are the best, tell the watcher."""
-        top1 = None
+        """Judge the averaged weights of a pass, keep them when they are the best, tell the watcher.
+
+        Meanwhile the network holds them; then it goes on from its own.
+        """
+        network, present, top1 = self._course.network, None, None
         if loss is not None:
+            present = copy.deepcopy(network.state_dict())
+            network.load_state_dict(self._average.module.state_dict())
+            self._course.close_pass()
             top1 = self._validate()
             if top1 is None or self._best_top1 is None or top1 > self._best_top1:
                 self.best_epoch, self._best_top1 = epoch, top1
-                self._best = copy.deepcopy(self._course.network.state_dict())
+                self._best = copy.deepcopy(network.state_dict())
         if self._watch is not None:
             report = EpochReport(
                 epoch=epoch,
@@ -113,6 +126,19 @@ class OfflineTraining(Generic[Group]):
                 seconds=time.perf_counter() - self._started,
             )
             self._watch(report)
+        if present is not None:
+            network.load_state_dict(present)
+
+
+def running_average(keep: float) -> Callable[[Tensor, Tensor, Tensor | int], Tensor]:
+    """An exponential average that keeps `keep` of itself at a step, and less at the first steps: n / (n + 10) at the
+    n-th, so that the random weights it begins with are soon forgotten.
+    """
+
+    def average(averaged: Tensor, present: Tensor, steps: Tensor | int) -> Tensor:
+        return averaged.lerp(present, 1.0 - min(keep, float(steps) / (float(steps) + _FORGET_STEPS)))
+
+    return average
 
 
 def learning_rate_factor(steps: int, warm_up: float) -> Callable[[int], float]:

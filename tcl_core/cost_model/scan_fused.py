@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import torch
@@ -88,9 +89,20 @@ class FusedKernels:
         return _kernel("scan_backward", self.channels, self.states, self.lanes)
 
 
-@cache
+_BUILDING = Lock()
+"""Threads that score side by side need a kernel at the same moment. TVM parses Python to build it, and CPython's parser
+fails when two threads are deep in it at once ("AST constructor recursion depth mismatch", seen with 3.11.7)."""
+
+
 def _kernel(name: str, channels: int, size: int, lanes: int) -> Callable[..., None]:
-    """A compiled kernel, built once in a process (0.1 to 0.6 s each)."""
+    """A compiled kernel, the same for all threads."""
+    with _BUILDING:
+        return _built(name, channels, size, lanes)
+
+
+@cache
+def _built(name: str, channels: int, size: int, lanes: int) -> Callable[..., None]:
+    """Built once in a process (0.1 to 0.6 s each)."""
     import tvm
 
     from tcl_core.cost_model import conv_kernels, scan_backward_kernel, scan_forward_kernel

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 import torch
@@ -174,3 +176,17 @@ def test_routes() -> None:
 
 def test_copies_share_kernels(kernels: FusedKernels) -> None:
     assert copy.deepcopy(kernels) is kernels
+
+
+def test_threads_that_ask_at_once_are_given_one_kernel() -> None:
+    asked = FusedKernels(channels=20, states=6, taps=3)
+    together = Barrier(2)
+
+    def ask(_: int) -> tuple[object, object]:
+        together.wait(timeout=10)
+        return asked.scan_forward, asked.conv_forward
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(ask, range(2))
+    assert first[0] is second[0]
+    assert first[1] is second[1]

@@ -155,7 +155,7 @@ def test_only_joint_learning_asks_for_old_data_and_refuses_to_go_without():
 
 def test_slow_weights_follow_by_momentum():
     """After one pass from equal weights, slow - start = (1 - m) (fast - start)."""
-    once = replace(QUICK, epochs=1)
+    once = replace(QUICK, epochs=1, average=0.0)
     taught = make_learner("momentum", replace(QUICK_LEARNER, momentum=0.9), COST_MODEL, once, LAYOUT, 0)
     taught.learn(data("a"))
     start = {name: value.clone() for name, value in taught.slow.state_dict().items()}
