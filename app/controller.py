@@ -63,6 +63,7 @@ class Controller(QObject):
             events.RecordMeasured: self._record_measured,
             events.RoundFinished: self._round_finished,
             PoolMapped: self._models.pool_maps.add,
+            events.GainsExpected: self._gains_expected,
             events.LibraryBuilt: self._library_built,
             events.Notice: self._notice,
             events.Finished: self._finished,
@@ -107,7 +108,10 @@ class Controller(QObject):
         self._settings.request = request
         self.workspace_chosen.emit(workspace)
         config = request.config(self._path, workspace)
-        self._begin(replace(config, include=self._models.tasks.include, library=self._models.library.config))
+        budget = replace(config.budget, task_trials=self._models.tasks.task_trials)
+        self._begin(
+            replace(config, include=self._models.tasks.include, budget=budget, library=self._models.library.config)
+        )
 
     def repeat_run(self, config: RunConfig) -> None:
         """Start a run of the network on screen as an earlier one was configured."""
@@ -237,6 +241,7 @@ class Controller(QObject):
         models.scores.records.begin_run()
         run.begin_run(event.resumed_records)
         models.tasks.set_states(event.states)
+        models.tasks.set_task_trials(event.config.budget.task_trials)
         if event.resumed_records:
             self._log(EntryKind.NOTICE, f"Continued: {event.resumed_records:,} records were already in the workspace.")
 
@@ -270,6 +275,9 @@ class Controller(QObject):
         self._models.rounds.add(event, *self._models.scores.records.close_round())
         if event.rank_correlation is not None:
             self._models.run.rank_correlation = event.rank_correlation
+
+    def _gains_expected(self, event: events.GainsExpected) -> None:
+        self._models.tasks.set_gains(event.gains_s)
 
     def _library_built(self, event: events.LibraryBuilt) -> None:
         self._show_library(event.report)

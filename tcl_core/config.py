@@ -298,10 +298,15 @@ class CollectConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """When a run stops; None means no such limit. A run also stops when no task promises a gain."""
+    """When a run stops; None means no such limit. A run also stops when no task promises a gain.
+
+    Attributes:
+        task_trials: most trials of single tasks in the run, by a task's key or name; the others share what is left.
+    """
 
     trials: int | None = None
     minutes: float | None = None
+    task_trials: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

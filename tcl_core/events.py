@@ -125,6 +125,18 @@ class RoundFinished(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GainsExpected(Event):
+    """What the scheduler goes by; sent before each of its choices.
+
+    Attributes:
+        gains_s: by task key, seconds of the network's time that one more round of the task may save (weight x expected
+            gain); infinite where nothing is known of the task, 0 where nothing can be gained.
+    """
+
+    gains_s: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class LibraryBuilt(Event):
     """The tuned library was built, checked, timed, and exported where a linker was found."""
 
@@ -143,7 +155,8 @@ class Finished(Event):
     """The end of a run.
 
     Attributes:
-        reason: "trials", "minutes", "no expected gain", or "stopped".
+        reason: "trials", "minutes", "task trials" (tasks that promise a gain have used their own budgets), "no expected
+            gain", or "stopped".
         seconds_by_stage: search, compile, measure and learn, in seconds.
     """
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
@@ -20,7 +20,7 @@ _KNOWN_AFTER_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One sentence; `enough` is false where some task would stay untuned."""
+    """One sentence; `enough` is false where some task would stay untuned, or nearly so."""
 
     sentence: str
     enough: bool = True
@@ -49,8 +49,17 @@ class BudgetCheck(QObject):
         states = self._tasks.chosen
         if self._run.opened is None or not states:
             return Verdict(sentence="")
-        untried = sum(not state.trials for state in states)
-        least = untried * SchedulerConfig().first_round
+        first, limits = SchedulerConfig().first_round, dict(self._tasks.task_trials)
+        untried = [state.task for state in states if not state.trials]
+        short = [task.name for task in untried if limits.get(task.key, first) < first]
+        if short:
+            return Verdict(sentence=_too_small(short, first), enough=False)
+        if len(limits) == len(states) and (request.trials is None or request.trials > sum(limits.values())):
+            request = replace(request, trials=sum(limits.values()))
+        return self._judge_whole(request, len(untried), len(untried) * first)
+
+    def _judge_whole(self, request: RunRequest, untried: int, least: int) -> Verdict:
+        """The budget of the whole run against the trials that every untried task needs at least."""
         each = _each(untried, least)
         paces = tuple(self._paces(request))
         span = _span(request, paces)
@@ -73,6 +82,12 @@ class BudgetCheck(QObject):
             alike = (past.config.target, past.config.threads) == (request.target, request.threads)
             if same and alike and past.trials and past.seconds and past.seconds >= _KNOWN_AFTER_S:
                 yield past.trials / past.seconds
+
+
+def _too_small(short: Sequence[str], first: int) -> str:
+    """Tasks whose own budget ends within the first round: the names of a few, and how many more."""
+    names = ", ".join(short[:2]) + (f" and {len(short) - 2} more" if len(short) > 2 else "")
+    return f"The budget of {names} is less than a first round: allow {first} trials or more, or take the tick away."
 
 
 def _each(untried: int, least: int) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QFont
 
 from app.models import quantities
-from app.models.row_table import Column, Index, RowTableModel
+from app.models.row_table import Index, RowTableModel
+from app.models.task_columns import COLUMNS, TaskColumn, TaskRow
 from tcl_core.domain import Record, Task, TaskState
 
 KEY_ROLE = int(Qt.ItemDataRole.UserRole) + 2
@@ -20,114 +20,26 @@ FRACTION_ROLE = int(Qt.ItemDataRole.UserRole) + 3
 """Share of time in [0, 1], None where it is unknown or the column is another."""
 
 
-class TaskColumn(IntEnum):
-    """Columns of the task table."""
-
-    TASK = 0
-    WEIGHT = 1
-    FLOPS = 2
-    INTENSITY = 3
-    SHARE = 4
-    BEST = 5
-    RATE = 6
-    TRIALS = 7
-    FAILED = 8
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskRow:
-    """A task with its share of the network's time: weight x best / sum over the tasks that have a best."""
-
-    state: TaskState
-    share: float | None = None
-
-
-def _rate(row: TaskRow) -> float:
-    """GFLOP/s of the best record; -1 before there is one."""
-    return row.state.task.flops / row.state.best_s / 1e9 if row.state.best_s else -1.0
-
-
-def _best_us(row: TaskRow) -> float:
-    return -1.0 if row.state.best_s is None else row.state.best_s * 1e6
-
-
-def _share_or_guess(row: TaskRow) -> float:
-    """The share; before it is known, operations rank the tasks, below all whose share is known."""
-    if row.share is not None:
-        return row.share
-    return -1.0 / (1.0 + row.state.task.weight * row.state.task.flops)
-
-
-def _measured(value: Callable[[TaskRow], float]) -> Callable[[TaskRow], str]:
-    def text(row: TaskRow) -> str:
-        number = value(row)
-        return "–" if number < 0 else quantities.digits(number)
-
-    return text
-
-
-_COLUMNS: tuple[Column[TaskRow], ...] = (
-    Column("Task", "Fused operator subgraph of the network", lambda row: row.state.task.name),
-    Column(
-        "Weight",
-        "How often the task occurs in the network",
-        lambda row: f"{row.state.task.weight:,}",
-        lambda row: row.state.task.weight,
-        numeric=True,
-    ),
-    Column(
-        "MFLOP",
-        "Floating point operations of one run, in millions",
-        lambda row: quantities.digits(row.state.task.flops / 1e6) if row.state.task.flops >= 1e4 else "< 0.01",
-        lambda row: row.state.task.flops,
-        numeric=True,
-    ),
-    Column(
-        "FLOP/byte",
-        "Arithmetic intensity: operations for each byte of the arguments, each moved once",
-        lambda row: quantities.digits(row.state.task.intensity),
-        lambda row: row.state.task.intensity,
-        numeric=True,
-    ),
-    Column(
-        "Share of time",
-        "Weight x best latency, as a share of the sum over all tasks",
-        lambda row: "–" if row.share is None else f"{row.share:.1%}",
-        _share_or_guess,
-        numeric=True,
-    ),
-    Column("Best (µs)", "Latency of the best record, in microseconds", _measured(_best_us), _best_us, numeric=True),
-    Column("GFLOP/s", "Operations a second of the best record, in 10⁹", _measured(_rate), _rate, numeric=True),
-    Column(
-        "Trials",
-        "Candidates measured, failures included",
-        lambda row: f"{row.state.trials:,}",
-        lambda row: row.state.trials,
-        numeric=True,
-    ),
-    Column(
-        "Failed",
-        "Candidates that failed to compile or to run",
-        lambda row: f"{row.state.failures:,}",
-        lambda row: row.state.failures,
-        numeric=True,
-    ),
-)
+_OF_ONE_COLUMN: dict[tuple[int, int], Callable[[TaskRow], float | None]] = {
+    (FRACTION_ROLE, TaskColumn.SHARE): lambda row: row.share,
+    (int(Qt.ItemDataRole.EditRole), TaskColumn.LIMIT): lambda row: row.limit or 0,
+}
 
 
 class TaskTableModel(RowTableModel[TaskRow]):
     """Rows are tasks, in the network's order. What a run changes is announced by `flush`, once a batch.
 
-    A task whose box is not ticked is left out of the next run; one stays in at least.
+    A task whose box is not ticked is left out of the next run; one stays in at least. A task may have a budget of its
+    own in the next run.
 
     Signals:
-        choice_changed: other tasks are ticked.
+        choice_changed: other tasks are ticked, or a task's budget is another.
     """
 
     choice_changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(_COLUMNS, parent)
+        super().__init__(COLUMNS, parent)
         self._row_of: dict[str, int] = {}
         self._active = ""
         self._left_out: frozenset[str] = frozenset()
@@ -141,7 +53,7 @@ class TaskTableModel(RowTableModel[TaskRow]):
         self._show([TaskState(task=task) for task in tasks])
 
     def set_states(self, states: Sequence[TaskState]) -> None:
-        """Show tasks as a run sees them; tasks on screen that it leaves out stay as they are, without a tick."""
+        """Show tasks as a run sees them, without budgets; tasks that it leaves out stay as they are, without a tick."""
         given = {state.task.key: state for state in states}
         if given.keys() <= self._row_of.keys():
             self._left_out = frozenset(self._row_of.keys() - given.keys())
@@ -176,6 +88,14 @@ class TaskTableModel(RowTableModel[TaskRow]):
         best_s = state.best_s if latency_s is None else min(latency_s, state.best_s or latency_s)
         failures = state.failures + (record.failure is not None)
         self.update_state(replace(state, trials=state.trials + 1, failures=failures, best_s=best_s))
+
+    def set_gains(self, gains_s: Iterable[tuple[str, float]]) -> None:
+        """Take what the scheduler expects of one more round of each task, in seconds by key."""
+        for key, gain_s in gains_s:
+            row = self._row_of.get(key)
+            if row is not None:
+                self._rows[row] = replace(self._rows[row], gain_s=gain_s)
+                self._stale = True
 
     def set_active(self, task_key: str) -> None:
         """Mark the task the run is busy with; "" for none."""
@@ -218,11 +138,35 @@ class TaskTableModel(RowTableModel[TaskRow]):
         """Tick all."""
         self.choose(self._row_of.keys())
 
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        flags = super().flags(index)
-        return flags | Qt.ItemFlag.ItemIsUserCheckable if index.column() == TaskColumn.TASK else flags
+    @property
+    def task_trials(self) -> tuple[tuple[str, int], ...]:
+        """`Budget.task_trials`: the budgets of the ticked tasks that have one, by key."""
+        rows = (row for row in self._rows if row.state.task.key not in self._left_out)
+        return tuple((row.state.task.key, row.limit) for row in rows if row.limit is not None)
 
-    def setData(self, index: Index, value: Any, role: int = 0) -> bool:  # noqa: N802  Qt's name
+    def set_task_trials(self, task_trials: Iterable[tuple[str, int]]) -> None:
+        """Give these tasks a budget, by key, and no others."""
+        given = dict(task_trials)
+        self._rows = [replace(row, limit=given.get(row.state.task.key)) for row in self._rows]
+        self._tell_limits()
+
+    def _tell_limits(self) -> None:
+        if self._rows:
+            self.dataChanged.emit(self.index(0, TaskColumn.LIMIT), self.index(len(self._rows) - 1, TaskColumn.LIMIT))
+        self.choice_changed.emit()
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        own: dict[int, Qt.ItemFlag] = {
+            TaskColumn.TASK: Qt.ItemFlag.ItemIsUserCheckable,
+            TaskColumn.LIMIT: Qt.ItemFlag.ItemIsEditable,
+        }
+        return super().flags(index) | own.get(index.column(), Qt.ItemFlag.NoItemFlags)
+
+    def setData(self, index: Index, value: Any, role: int = int(Qt.ItemDataRole.EditRole)) -> bool:  # noqa: N802
+        if role == Qt.ItemDataRole.EditRole and index.column() == TaskColumn.LIMIT:
+            self._rows[index.row()] = replace(self._rows[index.row()], limit=int(value) or None)
+            self._tell_limits()
+            return True
         if role != Qt.ItemDataRole.CheckStateRole or index.column() != TaskColumn.TASK:
             return False
         key = self._rows[index.row()].state.task.key
@@ -249,18 +193,18 @@ class TaskTableModel(RowTableModel[TaskRow]):
     def row_data(self, row: TaskRow, column: int, role: int) -> Any:
         if role == KEY_ROLE:
             return row.state.task.key
-        if role == FRACTION_ROLE and column == TaskColumn.SHARE:
-            return row.share
+        if (role, column) in _OF_ONE_COLUMN:
+            return _OF_ONE_COLUMN[role, column](row)
         if role == Qt.ItemDataRole.CheckStateRole and column == TaskColumn.TASK:
             return Qt.CheckState.Unchecked if row.state.task.key in self._left_out else Qt.CheckState.Checked
         if role == Qt.ItemDataRole.FontRole and row.state.task.key == self._active:
             return self._bold
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._hint(row.state)
+            return self._hint(row)
         return None
 
-    def _hint(self, state: TaskState) -> str:
-        task = state.task
+    def _hint(self, row: TaskRow) -> str:
+        state, task = row.state, row.state.task
         loops = " x ".join(f"{axis.extent}{'r' if axis.kind == 'reduce' else ''}" for axis in task.axes)
         lines = [
             task.name,
@@ -268,6 +212,8 @@ class TaskTableModel(RowTableModel[TaskRow]):
             f"{quantities.flop(task.flops)}, {task.intensity:.1f} FLOP per byte",
             f"best {quantities.latency(state.best_s)} after {state.trials} trials",
         ]
+        if row.limit is not None:
+            lines.append(f"The next run measures at most {row.limit:,} candidates of it.")
         if task.key in self._left_out:
             lines.append("The next run leaves it out: its box is not ticked.")
         if task.key == self._active:

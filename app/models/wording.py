@@ -17,6 +17,7 @@ _ENDINGS = {
     "trials": "all trials were used",
     "minutes": "the time was used up",
     "no expected gain": "no task promised a further gain",
+    "task trials": "the tasks that promise a gain have used their own budgets",
     "stopped": "stopped; everything measured is kept",
 }
 

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.models import wording
 from app.models.row_table import SORT_ROLE
 from app.models.run_state import RunState
-from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskColumn, TaskTableModel
+from app.models.task_columns import TaskColumn
+from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
 from app.tokens import Tokens
 from app.widgets.copy_table import CopyTable
+from app.widgets.limit_delegate import LimitDelegate
 from app.widgets.parts import EmptyState, label
 from app.widgets.share_delegate import ShareDelegate
+
+_WIDTHS = {
+    TaskColumn.WEIGHT: 66,
+    TaskColumn.FLOPS: 70,
+    TaskColumn.INTENSITY: 84,
+    TaskColumn.SHARE: 116,
+    TaskColumn.BEST: 84,
+    TaskColumn.RATE: 76,
+    TaskColumn.GAIN: 86,
+    TaskColumn.TRIALS: 62,
+    TaskColumn.FAILED: 62,
+    TaskColumn.LIMIT: 86,
+}
 
 
 class TaskPanel(QWidget):
@@ -58,19 +81,23 @@ class TaskPanel(QWidget):
         table = self.table
         table.setModel(self.proxy)
         table.setSortingEnabled(True)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of tasks differ at their ends
         table.sortByColumn(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
         table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)
         header = table.horizontalHeader()
         header.setSectionResizeMode(TaskColumn.TASK, QHeaderView.ResizeMode.Stretch)
-        widths = {TaskColumn.SHARE: 150, TaskColumn.BEST: 100, TaskColumn.RATE: 90}
-        for column in TaskColumn:
-            if column is not TaskColumn.TASK:
-                table.setColumnWidth(column, widths.get(column, 82))
+        for column, width in _WIDTHS.items():
+            table.setColumnWidth(column, width)
+        table.setItemDelegateForColumn(TaskColumn.LIMIT, LimitDelegate(self))
+        table.setEditTriggers(
+            QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
+        )
         table.selectionModel().selectionChanged.connect(self._tell_selection)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         for text, act in (
             ("&Tune only the selected task", self._choose_selected),
             ("Tune &all tasks", self._choose_all),
+            ("Set the selected task's &budget", self._edit_budget),
         ):
             action = QAction(text, table)
             action.triggered.connect(act)
@@ -82,6 +109,12 @@ class TaskPanel(QWidget):
 
     def _choose_all(self) -> None:
         self._tasks.choose_all()
+
+    def _edit_budget(self) -> None:
+        rows = self.table.selectionModel().selectedRows(TaskColumn.LIMIT)
+        if rows:
+            self.table.setCurrentIndex(rows[0])
+            self.table.edit(rows[0])
 
     def _content(self) -> QWidget:
         content = QWidget()

@@ -47,6 +47,14 @@ def minutes(text: str) -> float:
     return value
 
 
+def task_trials(text: str) -> tuple[str, int]:
+    """``TASK=N`` as a task's name or key and its trials."""
+    name, equals, count = text.rpartition("=")
+    if not equals or not name or not count.isdigit() or int(count) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form TASK=N with a whole number of at least 1")
+    return name, int(count)
+
+
 def share(text: str) -> float:
     """A share above 0 and up to 1."""
     value = _number(text)
@@ -129,6 +137,14 @@ def _add_tune(commands: Commands) -> None:
     tune.add_argument("network", nargs="?", metavar="NETWORK.onnx")
     tune.add_argument("--workspace", metavar="DIR", help="where records are kept; the same one continues the work")
     tune.add_argument("--trials", type=positive, metavar="N", help="stop after N measured candidates")
+    tune.add_argument(
+        "--task-trials",
+        action="append",
+        default=[],
+        type=task_trials,
+        metavar="TASK=N",
+        help="measure at most N candidates of a task, named as `tasks` lists it; may be repeated",
+    )
     tune.add_argument("--minutes", type=minutes, metavar="M", help="stop after M minutes (3 for the sample, else 10)")
     _add_target(tune)
     tune.add_argument("--threads", type=positive, metavar="K", help="threads of a measurement; all cores by default")

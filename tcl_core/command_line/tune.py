@@ -57,7 +57,7 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
         threads=arguments.threads,
         seed=arguments.seed,
         checkpoint=_checkpoint(arguments.checkpoint),
-        budget=Budget(trials=arguments.trials, minutes=budget_minutes),
+        budget=Budget(trials=arguments.trials, minutes=budget_minutes, task_trials=tuple(arguments.task_trials)),
         network_config=NetworkConfig(shapes=tuple(arguments.shape)),
         cost_model=CostModelConfig(name=arguments.cost_model),
         sampler=SamplerConfig(name=arguments.sampler),

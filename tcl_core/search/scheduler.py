@@ -7,7 +7,7 @@ part, what similar tasks show to be possible. Both fade with rounds that gained 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcl_core.config import SchedulerConfig
@@ -44,16 +44,21 @@ class TaskScheduler:
     def __init__(self, config: SchedulerConfig) -> None:
         self._config = config
 
-    def next(self, states: Sequence[TaskState]) -> Choice | None:
+    def next(self, states: Sequence[TaskState], spent: Collection[str] = ()) -> Choice | None:
         """The next round, or None when no task promises a gain worth `min_gain` of the network's time.
 
         Tasks without a trial come first, by weight x FLOPs, those without FLOPs last; ties go to the earlier task.
+
+        Args:
+            spent: keys of tasks that get no further round, whatever they promise; others may learn from them.
         """
-        untried = [state for state in states if state.trials == 0 and not state.exhausted]
+        untried = [
+            state for state in states if state.trials == 0 and not state.exhausted and state.task.key not in spent
+        ]
         if untried:
             first = max(untried, key=lambda state: (state.task.flops > 0, state.task.weight * _work(state)))
             return Choice(task_key=first.task.key, expected_gain_s=math.inf, count=self._config.first_round)
-        gains = self.expected_gains_s(states)
+        gains = {key: gain_s for key, gain_s in self.expected_gains_s(states).items() if key not in spent}
         if not gains:
             return None
         best = max(gains, key=lambda key: gains[key])

@@ -21,6 +21,7 @@ from tcl_core.events import (
     CancelToken,
     Event,
     Finished,
+    GainsExpected,
     LibraryBuilt,
     Notice,
     PhaseChanged,
@@ -42,6 +43,7 @@ from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import Chosen, measured_records
 from tcl_core.tuner.opening import Opened, enter_workspace, open_network, require_runnable
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
+from tcl_core.tuner.task_limits import TaskLimits, by_key
 from tcl_core.tuner.task_work import TaskWork, estimate_s
 from tcl_core.versions import installed_versions
 
@@ -64,6 +66,7 @@ class Tuner:
         self.loan: RunLoan | None = None
         self._opened = opened
         self._clock = RunClock(config.budget, cancel)
+        self._limits = TaskLimits(config.budget)
         self._generator = np.random.default_rng(config.seed)
         self._sampler = make_sampler(config.sampler)
         self._works: dict[str, TaskWork] = {}
@@ -82,6 +85,7 @@ class Tuner:
         yield PhaseChanged(stage=Stage.IMPORT, detail="reading the network")
         opened = self._opened or open_network(config.network, config.target, config.threads, config.network_config)
         require_runnable(opened.platform, "tune")
+        self._limit_tasks(opened)
         with Workspace.open(Path(config.workspace)) as workspace:
             self._choose_start(workspace, opened)
             # From here on TVM loads in the measurer's process, while the model is made and the first round searched.
@@ -107,6 +111,14 @@ class Tuner:
                         run_id, reason, self.trials, self.failed, self._clock.elapsed_s, self._seconds_by_stage()
                     )
                 yield self._finished(reason, library)
+
+    def _limit_tasks(self, opened: Opened) -> None:
+        """From here on the budgets of single tasks are by key, and bound the run where every task has one."""
+        budget = by_key(self.config.budget, opened.tasks, self.config.include)
+        self.config = replace(self.config, budget=budget)
+        self._limits = TaskLimits(budget)
+        tuned = self.config.include or tuple(task.key for task in opened.tasks)
+        self._clock.budget = self._limits.bounded(budget, tuned)
 
     def _choose_start(self, workspace: Workspace, opened: Opened) -> None:
         """From here on `config.checkpoint` names what the cost model really starts from."""
@@ -172,9 +184,11 @@ class Tuner:
             reason = self._ended()
             if reason is not None:
                 break
-            choice = scheduler.next([work.state for work in self._works.values()])
+            states = [work.state for work in self._works.values()]
+            yield GainsExpected(gains_s=tuple(scheduler.expected_gains_s(states).items()))
+            choice = scheduler.next(states, {key for key, left in self._limits.left.items() if not left})
             if choice is None:
-                reason = "no expected gain"
+                reason = "no expected gain" if scheduler.next(states) is None else "task trials"
                 break
             yield from self._round(choice, model, measurer, workspace, opened)
             save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
@@ -209,6 +223,7 @@ class Tuner:
                 workspace.add_record(record)
                 records.append(record)
                 self.trials += 1
+                self._limits.note_trial(choice.task_key)
                 self.failed += record.failure is not None
                 yield RecordMeasured(record=record)
                 yield self._progress()
@@ -241,7 +256,7 @@ class Tuner:
 
     def _count(self, choice: Choice, work: TaskWork) -> int:
         """Candidates of this round: what the scheduler wants, as far as the budget goes."""
-        limits = [choice.count, self._clock.trials_left(self.trials)]
+        limits = [choice.count, self._clock.trials_left(self.trials), self._limits.left.get(choice.task_key)]
         if not work.state.trials:
             untried = sum(not other.state.trials for other in self._works.values())
             limits.append(self._clock.first_round(self.trials, untried))

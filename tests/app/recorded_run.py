@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -174,6 +175,7 @@ class RecordedRun:
             )
         )
         for number in range(self.rounds):
+            yield self._gains()
             yield from self._round(number)
         yield self._stamp(events.PhaseChanged(stage=Stage.LIBRARY))
         yield self._stamp(events.Notice(sentence="No C compiler was found; run.cpp was written but not built."))
@@ -190,6 +192,13 @@ class RecordedRun:
                 library=library(),
             )
         )
+
+    def _gains(self) -> events.Event:
+        gains_s = tuple(
+            (state.task.key, math.inf if state.best_s is None else 0.4 * state.task.weight * state.best_s)
+            for state in self._states
+        )
+        return self._stamp(events.GainsExpected(gains_s=gains_s))
 
     def _round(self, number: int) -> Iterator[events.Event]:
         index = number % len(self._states)

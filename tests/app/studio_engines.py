@@ -79,11 +79,12 @@ def playing(connection: Connection) -> None:
 
 
 def telling(connection: Connection) -> None:
-    """Says in a notice which tasks a run is to tune."""
+    """Says in a notice which tasks a run is to tune, and those with a budget of their own."""
     for command in orders(connection):
         match command:
-            case events.StartRun():
-                connection.send(events.Notice(sentence=f"tunes {', '.join(command.config.include)}"))
+            case events.StartRun(config=config):
+                budgets = "".join(f", {key} at most {trials}" for key, trials in config.budget.task_trials)
+                connection.send(events.Notice(sentence=f"tunes {', '.join(config.include)}{budgets}"))
 
 
 def obedient(connection: Connection) -> None:

@@ -219,6 +219,19 @@ def test_the_budget_is_judged_by_tasks_and_earlier_runs(studio: Studio) -> None:
     assert "here" not in run_panel._check.text()
 
 
+def test_budgets_of_tasks_are_part_of_the_check(studio: Studio) -> None:
+    run_panel, tasks = studio.window.run_panel, studio.models.tasks
+    keys = [state.task.key for state in tasks.states]
+    run_panel.form._minutes.setValue(0.0)
+    run_panel.form._trials.setValue(480)
+    tasks.set_task_trials([(keys[0], 15), (keys[1], 16)])
+    assert run_panel._check.objectName() == "warn"
+    assert "budget of fused_matmul_add_gelu is less than a first round" in run_panel._check.text()
+    tasks.set_task_trials([(key, 20) for key in keys])
+    assert "300 take about 2:30 here" in run_panel._check.text(), "the tasks' budgets end the run before its own does"
+    assert run_panel._check.objectName() == "muted"
+
+
 def test_a_configuration_becomes_the_request_it_was_made_of() -> None:
     request = RunRequest(
         target="cpu:x86-64-v3",

@@ -18,6 +18,7 @@ from app.models.run_state import Activity, EngineHealth
 from app.settings import Settings
 from app.theme import Scheme
 from app.tokens import DARK, LIGHT
+from app.widgets.limit_delegate import TrialsBox
 
 WAIT_MS = 20_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
@@ -101,6 +102,32 @@ def test_a_run_is_asked_for_the_ticked_tasks(open_studio: Open, qtbot: QtBot) ->
     studio.window.actions_.start.trigger()
     log = studio.models.log
     qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == f"tunes {key}", timeout=WAIT_MS)
+
+
+def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    open_sample(qtbot, studio)
+    panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
+
+    def type_budget(text: str) -> None:
+        panel.table.actions()[2].trigger()
+        box = panel.table.findChild(TrialsBox)
+        assert box is not None
+        qtbot.keyClick(box, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+        qtbot.keyClick(box, Qt.Key.Key_Delete)
+        qtbot.keyClicks(box, text)
+        qtbot.keyClick(box, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
+
+    panel.select_task(key)
+    panel.table.actions()[0].trigger()
+    type_budget("40")
+    studio.window.actions_.start.trigger()
+    log = studio.models.log
+    said = f"tunes {key}, {key} at most 40"
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == said, timeout=WAIT_MS)
+    type_budget("")
+    assert studio.models.tasks.task_trials == ()
 
 
 def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot) -> None:

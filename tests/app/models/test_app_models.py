@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,8 @@ from app.models.plot_series import EstimateSeries, ScoreSeries
 from app.models.row_table import SORT_ROLE
 from app.models.run_request import RunRequest
 from app.models.run_state import OpenedNetwork
-from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskColumn, TaskTableModel
+from app.models.task_columns import TaskColumn
+from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
 from tcl_core import events
 from tcl_core.domain import Failure, Record, Stage
 
@@ -102,6 +104,34 @@ def test_a_run_of_some_tasks_keeps_the_others_on_screen(tasks: TaskTableModel) -
     assert tasks.include == tuple(keys[1:3])
     tasks.set_tasks(recorded_run.tasks())
     assert tasks.include == ()
+
+
+def test_a_task_has_a_budget_of_its_own_until_it_is_emptied(tasks: TaskTableModel, qtbot: QtBot) -> None:
+    keys, edit = [task.key for task in recorded_run.tasks()], int(Qt.ItemDataRole.EditRole)
+    assert (cell(tasks, 3, TaskColumn.LIMIT), cell(tasks, 3, TaskColumn.LIMIT, edit)) == ("no limit", 0)
+    with qtbot.waitSignal(tasks.choice_changed):
+        assert tasks.setData(tasks.index(3, TaskColumn.LIMIT), 48)
+    tasks.setData(tasks.index(5, TaskColumn.LIMIT), 1200)
+    assert cell(tasks, 5, TaskColumn.LIMIT) == "1,200"
+    assert "at most 48 candidates" in str(cell(tasks, 3, TaskColumn.TASK, int(Qt.ItemDataRole.ToolTipRole)))
+    assert tasks.task_trials == ((keys[3], 48), (keys[5], 1200))
+    tasks.choose(keys[4:])
+    assert tasks.task_trials == ((keys[5], 1200),), "a task that is left out needs none"
+    tasks.setData(tasks.index(5, TaskColumn.LIMIT), 0)
+    assert tasks.task_trials == ()
+    assert not tasks.setData(tasks.index(5, TaskColumn.TRIALS), 7), "no other number is a person's to change"
+
+
+def test_the_predicted_gain_is_shown_and_sorted(tasks: TaskTableModel) -> None:
+    keys = [task.key for task in recorded_run.tasks()]
+    assert cell(tasks, 0, TaskColumn.GAIN) == "–"
+    tasks.set_gains([(keys[0], 12.5e-6), (keys[1], math.inf), (keys[2], 0.0), ("elsewhere", 1.0)])
+    assert [cell(tasks, row, TaskColumn.GAIN) for row in range(4)] == ["12.5", "unknown", "0.00", "–"]
+    proxy = QSortFilterProxyModel()
+    proxy.setSourceModel(tasks)
+    proxy.setSortRole(SORT_ROLE)
+    proxy.sort(TaskColumn.GAIN, Qt.SortOrder.DescendingOrder)
+    assert [proxy.index(row, 0).data(KEY_ROLE) for row in range(3)] == [keys[1], keys[0], keys[2]]
 
 
 def test_numbers_are_on_the_right_and_the_busy_task_is_bold(tasks: TaskTableModel) -> None:

@@ -213,6 +213,17 @@ def test_a_task_where_all_fails_is_left_in_the_end() -> None:
     assert "fine" in order
 
 
+def test_a_task_that_used_its_budget_gets_no_round_and_stays_a_peer() -> None:
+    scheduler = TaskScheduler(CONFIG)
+    slow, fast = state("slow", 4e-3, flops=1e9), state("fast", 4e-3, flops=8e9)
+    assert choose(slow, fast).task_key == "slow"  # type: ignore[union-attr]
+    other = scheduler.next([slow, fast], {"slow"})
+    assert other is not None
+    assert (other.task_key, other.expected_gain_s) == ("fast", scheduler.expected_gains_s([slow, fast])["fast"])
+    assert scheduler.next([slow, fast], {"slow", "fast"}) is None
+    assert scheduler.next([state("new"), slow], {"new"}).task_key == "slow"  # type: ignore[union-attr]
+
+
 def test_late_first_success() -> None:
     late = state("late", math.inf, math.inf, 1e-3)
     choice = choose(late)

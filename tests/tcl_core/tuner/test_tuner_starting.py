@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from quick_run import heaviest, quick_run
 
 from tcl_core.checkpoints import Start, describe, stamp
 from tcl_core.checkpoints.origin import Origin
-from tcl_core.config import Budget, CostModelConfig, LibraryConfig, MeasureConfig, RunConfig, SearchConfig
+from tcl_core.config import Budget
 from tcl_core.cost_model.random_model import RandomModel
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
-from tcl_core.events import CancelToken, Event, Notice, PhaseChanged, RecordMeasured, RunStarted
+from tcl_core.events import Event, Notice, PhaseChanged, RecordMeasured, RunStarted
 from tcl_core.features import LAYOUT
 from tcl_core.store import Workspace
-from tcl_core.tuner import Tuner, open_network
 from tcl_core.tuner.opening import Opened
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 
@@ -57,32 +57,9 @@ def test_a_person_is_told_of_a_start_that_is_not_the_workspaces_own(tmp_path: Pa
     assert str(path) in told(Start(path=path))
 
 
-@pytest.fixture(scope="module")
-def opened() -> Opened:
-    config = RunConfig(network=None, workspace="")
-    return open_network(None, config.target, 1, config.network_config)
-
-
 def run(workspace: Path, opened: Opened, checkpoint: str | None) -> list[Event]:
-    """Two trials of one task, up to the library."""
-    config = RunConfig(
-        network=None,
-        workspace=str(workspace),
-        threads=1,
-        budget=Budget(trials=2),
-        include=(max(opened.tasks, key=lambda task: task.flops).key,),
-        checkpoint=checkpoint,
-        cost_model=CostModelConfig(name="random"),
-        search=SearchConfig(population=32, generations=1, pool=16),
-        measure=MeasureConfig(compile_workers=1, min_repeat_s=0.001),
-        library=LibraryConfig(timing_rounds=1, timing_s=0.01),
-    )
-    events: list[Event] = []
-    for event in Tuner(config, CancelToken(), opened).events():
-        events.append(event)
-        if isinstance(event, PhaseChanged) and event.stage.value == "library":
-            break  # what comes now is not this test's
-    return events
+    """Two trials of one task."""
+    return quick_run(workspace, opened, Budget(trials=2), heaviest(opened, 1), checkpoint)
 
 
 def started_from(events: list[Event]) -> str | None:
