@@ -87,8 +87,10 @@ QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url(icons:chevron-down
 QDoubleSpinBox#weight { padding: 4px 0px; }
 QDoubleSpinBox#weight::up-button, QDoubleSpinBox#weight::down-button { width: 0px; }
 QDoubleSpinBox#weight::up-arrow, QDoubleSpinBox#weight::down-arrow { image: none; width: 0px; height: 0px; }
-QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid $muted; border-radius: 3px; background: $surface; }
-QCheckBox::indicator:checked { image: url(icons:checked.svg); background: $accent; border-color: $accent; }
+QCheckBox::indicator, QTableView::indicator { width: 14px; height: 14px;
+    border: 1px solid $muted; border-radius: 3px; background: $surface; }
+QCheckBox::indicator:checked, QTableView::indicator:checked { image: url(icons:checked.svg);
+    background: $accent; border-color: $accent; }
 QCheckBox::indicator:focus { border-color: $accent; }
 QCheckBox::indicator:disabled { border-color: $disabled; }
 QToolButton#browse { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 5px; }

@@ -213,7 +213,8 @@ class PlotsPanel(QWidget):
             part.apply_tokens(tokens)
 
     def _refresh_task_best(self) -> None:
-        if self.chosen_task:
+        """Records change the line of one task, and while there is no line, what is missing for it."""
+        if self.chosen_task or not len(self._best.elapsed_s):
             self.refresh_best()
 
     def _list_tasks(self) -> None:

@@ -46,7 +46,7 @@ class EstimatePlot(PlotFrame):
         self._plot.setLabel("left", "latency (ms)")
         self._curve = pg.PlotDataItem(stepMode="right", antialias=True)
         self._plot.addItem(self._curve)
-        self._plot.getViewBox().setDefaultPadding(0.1)
+        self._plot.getViewBox().setDefaultPadding(0.16)  # names of lines at the edge need their height
         self._lines: dict[str, Any] = {}
         self.picker = PointPicker(self._plot, describe, along_x=True)
         self.set_horizontal(trials=False)

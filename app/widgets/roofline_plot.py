@@ -31,6 +31,7 @@ class RooflinePlot(PlotFrame):
             "Scatter plot under a roof; each task by arithmetic intensity and speed, after its first round and now.",
             parent,
         )
+        self._plot.getViewBox().setDefaultPadding(0.12)  # the roof's name stands above it
         self._plot.setLabel("left", "GFLOP/s")
         self._plot.setLabel("bottom", "arithmetic intensity (FLOP per byte)")
         self._roof = pg.PlotDataItem(antialias=True)

@@ -107,6 +107,11 @@ def make_parser() -> argparse.ArgumentParser:
     _add(commands, "doctor", "say what is installed, what hardware was found, and what is wrong")
     bench = _add(commands, "bench", "compare with the peers in one run")
     bench.add_argument("name", choices=BENCHES, metavar="NAME", help=", ".join(BENCHES))
+    screenshots = _add(commands, "screenshots", "take pictures of every panel, light and dark, from a real run")
+    screenshots.add_argument("--out", required=True, metavar="DIR", help="where the pictures go")
+    screenshots.add_argument(
+        "--minutes", type=minutes, default=1.25, metavar="M", help="of the run of the bundled sample"
+    )
     _add(commands, "test", "run the whole test suite; further arguments go to pytest")
     return parser
 

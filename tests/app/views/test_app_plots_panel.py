@@ -381,3 +381,14 @@ def test_nearest_point_is_found_in_pixels_and_only_within_reach(models: StudioMo
     width, _ = panel.score_plot.plot.getViewBox().viewPixelSize()
     assert picker.point_at(QPointF(5 * width, 0.5)) == 7
     assert picker.point_at(QPointF(40 * width, 0.5)) == -1
+
+
+def test_before_the_first_estimate_the_note_counts_the_tasks_that_have_a_record(
+    models: StudioModels, panel: PlotsPanel
+) -> None:
+    models.tasks.set_tasks(recorded_run.tasks())
+    record = next(e.record for e in recorded_run.RecordedRun().events() if isinstance(e, events.RecordMeasured))
+    models.tasks.add_record(record)
+    models.scores.add(record)
+    models.flush()
+    assert panel._best_note.text() == "1 of 15 tasks have a record so far"
