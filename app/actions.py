@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QToolBar, QWidget
 from app.icons import icon
 from app.theme import Scheme
 from app.tokens import Tokens
+from app.translation import tr
 
 
 class Actions:
@@ -23,22 +24,26 @@ class Actions:
             action.setStatusTip(hint)
             return action
 
-        self.open = make("&Open…", "Open an ONNX network", "Ctrl+O")
-        self.sample = make("Tune the &sample network", "Tune the bundled network")
-        self.export = make("&Export library…", "Build the tuned library into a folder", "Ctrl+E")
-        self.quit = make("&Quit", "Close the studio", "Ctrl+Q")
-        self.start = make("&Start", "Tune the network", "F5")
-        self.hold = make("&Pause", "Hold at the next candidate, or go on", "F6")
-        self.stop = make("S&top", "Stop at the next candidate", "Shift+F5")
-        self.reset_layout = make("&Reset layout", "Put all panels back where they were")
-        self.toggle_scheme = make("Light or dark", "Switch between light and dark", "Ctrl+T")
-        self.recent = QMenu("Open &recent", window)
+        self.open = make(tr("&Open…"), tr("Open an ONNX network"), "Ctrl+O")
+        self.sample = make(tr("Tune the &sample network"), tr("Tune the bundled network"))
+        self.export = make(tr("&Export library…"), tr("Build the tuned library into a folder"), "Ctrl+E")
+        self.quit = make(tr("&Quit"), tr("Close the studio"), "Ctrl+Q")
+        self.start = make(tr("&Start"), tr("Tune the network"), "F5")
+        self.hold = make(tr("&Pause"), tr("Hold at the next candidate, or go on"), "F6")
+        self.stop = make(tr("S&top"), tr("Stop at the next candidate"), "Shift+F5")
+        self.reset_layout = make(tr("&Reset layout"), tr("Put all panels back where they were"))
+        self.toggle_scheme = make(tr("Light or dark"), tr("Switch between light and dark"), "Ctrl+T")
+        self.recent = QMenu(tr("Open &recent"), window)
         self.schemes = self._scheme_group(window)
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
 
     def _scheme_group(self, window: QMainWindow) -> QActionGroup:
         group = QActionGroup(window)
-        for scheme, text in ((Scheme.SYSTEM, "As the s&ystem"), (Scheme.LIGHT, "&Light"), (Scheme.DARK, "&Dark")):
+        for scheme, text in (
+            (Scheme.SYSTEM, tr("As the s&ystem")),
+            (Scheme.LIGHT, tr("&Light")),
+            (Scheme.DARK, tr("&Dark")),
+        ):
             action = group.addAction(text)
             action.setCheckable(True)
             action.setData(scheme.value)
@@ -52,7 +57,7 @@ class Actions:
     def fill_menus(self, window: QMainWindow, panels: list[QAction]) -> None:
         """Menus: file, run, view."""
         bar = window.menuBar()
-        file = bar.addMenu("&File")
+        file = bar.addMenu(tr("&File"))
         file.addAction(self.open)
         file.addMenu(self.recent)
         file.addAction(self.sample)
@@ -60,9 +65,9 @@ class Actions:
         file.addAction(self.export)
         file.addSeparator()
         file.addAction(self.quit)
-        run = bar.addMenu("&Run")
+        run = bar.addMenu(tr("&Run"))
         run.addActions([self.start, self.hold, self.stop])
-        view = bar.addMenu("&View")
+        view = bar.addMenu(tr("&View"))
         view.addActions(panels)
         view.addSeparator()
         view.addActions(self.schemes.actions())
@@ -71,7 +76,7 @@ class Actions:
 
     def make_tool_bar(self) -> QToolBar:
         """Open, start, pause, stop, export; the scheme at the far end."""
-        bar = QToolBar("Tool bar")
+        bar = QToolBar(tr("Tool bar"))
         bar.setObjectName("tool bar")
         bar.setMovable(False)
         bar.setIconSize(QSize(18, 18))
@@ -101,4 +106,4 @@ class Actions:
             action.setIcon(icon(name, tokens.text, tokens.disabled))
         self.hold.setIcon(icon("start" if paused else "pause", tokens.text, tokens.disabled))
         self.toggle_scheme.setIcon(icon("light" if tokens.dark else "dark", tokens.text))
-        self.toggle_scheme.setText("Light" if tokens.dark else "Dark")
+        self.toggle_scheme.setText(tr("Light") if tokens.dark else tr("Dark"))

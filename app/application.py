@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import FrameType, TracebackType
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QLocale, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.checkpoint_controller import CheckpointController
@@ -29,6 +29,7 @@ from app.models.studio import StudioModels
 from app.schedule_controller import ScheduleController
 from app.settings import APP_NAME, Settings, default_store
 from app.theme import Theme
+from app.translation import install, tr
 from app.what_if_controller import WhatIfController
 
 SIGNAL_POLL_MS = 200
@@ -127,6 +128,7 @@ def main(argv: Sequence[str], *, network: str | None = None) -> int:
     application = QApplication(list(argv) or [APP_NAME])
     application.setApplicationName(APP_NAME)
     application.setApplicationDisplayName("TCL Studio")
+    install(application, QLocale.system())
     studio = assemble(serve, Settings(default_store()))
     studio.window.show()
     if network is not None:
@@ -164,7 +166,8 @@ def _bugs_shown(controller: Controller) -> Iterator[None]:
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         sys.__excepthook__(kind, error, trace)
         controller.report_bug(
-            f"A bug in the window: {kind.__name__}: {error}", "".join(traceback.format_exception(kind, error, trace))
+            tr("A bug in the window: {name}: {error}", name=kind.__name__, error=error),
+            "".join(traceback.format_exception(kind, error, trace)),
         )
 
     before, sys.excepthook = sys.excepthook, hook

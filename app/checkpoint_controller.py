@@ -20,6 +20,7 @@ from app.models.log_table import Entry, EntryKind
 from app.models.run_state import Activity, EngineHealth
 from app.models.studio import StudioModels
 from app.models.training_state import Job, TrainingRequest
+from app.translation import tr
 from tcl_core import checkpoint_events as events
 from tcl_core.config import CostModelConfig
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints, EvaluationStep
@@ -73,18 +74,18 @@ class CheckpointController(QObject):
     def export_checkpoint(self, facts: events.CheckpointFacts, out: str) -> None:
         """Copy a checkpoint with its lineage to a new file; the engine writes over none."""
         command = events.ExportCheckpoint(workspace=self._workspace or None, name=facts.key, out=out)
-        self._send(command, f"Exporting {facts.name}")
+        self._send(command, tr("Exporting {name}", name=facts.name))
 
     def import_checkpoint(self, path: str) -> None:
         """Take a copy of a checkpoint's file into the workspace."""
         command = events.ImportCheckpoint(workspace=self._workspace or None, path=path)
-        self._send(command, f"Importing {Path(path).name}")
+        self._send(command, tr("Importing {name}", name=Path(path).name))
 
     def remove_checkpoint(self, facts: events.CheckpointFacts) -> None:
         """Forget a checkpoint and delete its file; `restore` takes it back."""
         self._removed = _keep(facts)
         command = events.RemoveCheckpoint(workspace=self._workspace or None, name=facts.key)
-        self._send(command, f"Removing {facts.name}")
+        self._send(command, tr("Removing {name}", name=facts.name))
 
     def restore(self) -> None:
         """Take back the last removal: a run's own model returns to its place, any other is imported again."""
@@ -92,15 +93,15 @@ class CheckpointController(QObject):
         if removed is None:
             return
         if held:
-            sentence = f"{held} {removed.facts.name} can be restored then."
+            sentence = tr("{held} {name} can be restored then.", held=held, name=removed.facts.name)
             undo = WayOn.RESTORE_CHECKPOINT
-            self.announced.emit(Announcement(mood=Mood.WARN, sentence=sentence, action=undo, action_text="Undo"))
+            self.announced.emit(Announcement(mood=Mood.WARN, sentence=sentence, action=undo, action_text=tr("Undo")))
             return
         self._removed = None
         facts = removed.facts
         if facts.id is None:
             Path(facts.path).write_bytes(removed.content)
-            self.announced.emit(Announcement(mood=Mood.GOOD, sentence=f"{facts.name} is back."))
+            self.announced.emit(Announcement(mood=Mood.GOOD, sentence=tr("{name} is back.", name=facts.name)))
             self.refresh()
             return
         self._put_back = TemporaryDirectory(prefix="tcl-studio-")  # lives until the engine has read it
@@ -113,7 +114,7 @@ class CheckpointController(QObject):
         command = events.SetDefault(
             workspace=self._workspace or None, name=facts.key if facts else None, platform=platform
         )
-        self._send(command, "Setting the default")
+        self._send(command, tr("Setting the default"))
 
     def train(self, request: TrainingRequest) -> None:
         """Train, or learn one more platform."""
@@ -131,14 +132,14 @@ class CheckpointController(QObject):
                 seed=request.seed,
                 cost_model=CostModelConfig(name=request.model),
             )
-        self._send(command, "Reading the records", Job.TRAINING)
+        self._send(command, tr("Reading the records"), Job.TRAINING)
 
     def evaluate(self, request: evaluation.EvaluationRequest) -> None:
         """Rank held-out networks with checkpoints, on every platform there are records of."""
         command = EvaluateCheckpoints(
             workspace=self._workspace or None, names=request.names, lineage=request.lineage, shipped=request.shipped
         )
-        self._send(command, "Reading the records", Job.EVALUATION)
+        self._send(command, tr("Reading the records"), Job.EVALUATION)
 
     def stop(self) -> None:
         """Stop a training or an evaluation; a second stop ends the engine if that takes too long."""
@@ -205,7 +206,9 @@ class CheckpointController(QObject):
         run.settle()
         run.announce()
         self._models.log.add(Entry(at=time.time(), kind=EntryKind.NOTICE, sentence=sentence, detail=""))
-        self.announced.emit(Announcement(mood=mood, sentence=sentence, action=undo, action_text="Undo" if undo else ""))
+        self.announced.emit(
+            Announcement(mood=mood, sentence=sentence, action=undo, action_text=tr("Undo") if undo else "")
+        )
 
     def _forget_copy(self) -> None:
         if self._put_back is not None:

@@ -15,9 +15,10 @@ from app.models.announcement import WayOn
 from app.models.checkpoint_table import start_model
 from app.models.run_request import request_of
 from app.models.studio import StudioModels
+from app.translation import later, tr
 from tcl_core.checkpoint_events import CheckpointFacts, PastRun
 
-_FILES = "Checkpoints (*.safetensors);;All files (*)"
+_FILES = later("Checkpoints (*.safetensors);;All files (*)")
 
 
 class CheckpointWiring(QObject):
@@ -79,13 +80,13 @@ class CheckpointWiring(QObject):
 
     def choose_checkpoint(self) -> None:
         """Ask for the file that the next run starts from."""
-        path, _ = QFileDialog.getOpenFileName(self._window, "Start from a checkpoint", self._folder(), _FILES)
+        path, _ = QFileDialog.getOpenFileName(self._window, tr("Start from a checkpoint"), self._folder(), tr(_FILES))
         if path:
             self._window.run_panel.form.choose_checkpoint(path)
 
     def choose_import(self) -> None:
         """Ask for a file to import."""
-        path, _ = QFileDialog.getOpenFileName(self._window, "Import a checkpoint", "", _FILES)
+        path, _ = QFileDialog.getOpenFileName(self._window, tr("Import a checkpoint"), "", tr(_FILES))
         if path:
             self._checkpoints.import_checkpoint(path)
 
@@ -94,7 +95,9 @@ class CheckpointWiring(QObject):
         proposal = str(Path.home() / f"{facts.name}.safetensors")
         # The engine refuses to write over a file, with a sentence; asking here would promise otherwise.
         option = QFileDialog.Option.DontConfirmOverwrite
-        path, _ = QFileDialog.getSaveFileName(self._window, "Export the checkpoint", proposal, _FILES, options=option)
+        path, _ = QFileDialog.getSaveFileName(
+            self._window, tr("Export the checkpoint"), proposal, tr(_FILES), options=option
+        )
         if path:
             self._checkpoints.export_checkpoint(facts, path)
 

@@ -21,12 +21,13 @@ from app.models.run_request import RunRequest, Shapes
 from app.models.run_state import PHASES, Activity, EngineHealth, OpenedNetwork
 from app.models.studio import StudioModels
 from app.settings import Settings
+from app.translation import later, tr
 from tcl_core import events
 from tcl_core.config import RunConfig
 from tcl_core.libraries import LibraryReport
 from tcl_core.pool_events import PoolMapped
 
-SAMPLE_NAME = "the sample network"
+SAMPLE_NAME = later("the sample network")
 
 
 class Controller(QObject):
@@ -84,11 +85,11 @@ class Controller(QObject):
             self._wanted = (path, target, threads, shapes)
             return
         if run.activity not in {Activity.IDLE, Activity.READY}:
-            self._announce(Mood.WARN, "Stop the run before another network is opened.")
+            self._announce(Mood.WARN, tr("Stop the run before another network is opened."))
             return
         self._opening = path
         run.activity = Activity.OPENING
-        run.opening_name = Path(path).name if path else SAMPLE_NAME
+        run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
         self.announced.emit(None)
         self._engine.send(events.OpenNetwork(path=path, target=target, threads=threads, shapes=shapes))
         run.announce()
@@ -160,7 +161,7 @@ class Controller(QObject):
     def report_bug(self, sentence: str, detail: str) -> None:
         """An unexpected error in the window itself."""
         self._log(EntryKind.CRASHED, sentence, detail)
-        self._announce(Mood.BAD, sentence, WayOn.SHOW_LOG, "Show the log")
+        self._announce(Mood.BAD, sentence, WayOn.SHOW_LOG, tr("Show the log"))
 
     def shut_down(self) -> None:
         """End the engine; every record is already committed."""
@@ -187,16 +188,16 @@ class Controller(QObject):
         self._settle()
         self._wanted = self._after_opening = None
         run.engine = EngineHealth.STARTING if loss.restarting else EngineHealth.DOWN
-        kept = " Everything measured is kept." if was_busy else ""
-        run.outcome = "Ended by force." if loss.forced else "The engine was lost." if was_busy else run.outcome
+        kept = tr(" Everything measured is kept.") if was_busy else ""
+        run.outcome = tr("Ended by force.") if loss.forced else tr("The engine was lost.") if was_busy else run.outcome
         self._log(EntryKind.NOTICE if loss.forced else EntryKind.CRASHED, loss.reason + kept)
         mood = Mood.WARN if loss.forced else Mood.BAD
         if not loss.restarting:
-            self._announce(mood, f"{loss.reason}{kept}", WayOn.REVIVE_ENGINE, "Start the engine again")
+            self._announce(mood, f"{loss.reason}{kept}", WayOn.REVIVE_ENGINE, tr("Start the engine again"))
         elif was_busy:
-            self._announce(mood, f"{loss.reason}{kept}", WayOn.CONTINUE_RUN, "Continue the run")
+            self._announce(mood, f"{loss.reason}{kept}", WayOn.CONTINUE_RUN, tr("Continue the run"))
         else:
-            self._announce(mood, f"{loss.reason} A fresh one is starting.")
+            self._announce(mood, tr("{reason} A fresh one is starting.", reason=loss.reason))
         self._models.tasks.set_active("")
         self._models.flush()
 
@@ -243,11 +244,17 @@ class Controller(QObject):
         models.tasks.set_states(event.states)
         models.tasks.set_task_trials(event.config.budget.task_trials)
         if event.resumed_records:
-            self._log(EntryKind.NOTICE, f"Continued: {event.resumed_records:,} records were already in the workspace.")
+            self._log(
+                EntryKind.NOTICE,
+                tr(
+                    "Continued: {resumed_records:,} records were already in the workspace.",
+                    resumed_records=event.resumed_records,
+                ),
+            )
 
     def _phase_changed(self, event: events.PhaseChanged) -> None:
         models = self._models
-        parts = [PHASES[event.stage]]
+        parts = [tr(PHASES[event.stage])]
         if event.task_key:
             parts.append(models.tasks.name_of(event.task_key))
         if event.detail:
@@ -295,9 +302,9 @@ class Controller(QObject):
         if event.library is not None:
             self._show_library(event.library)
             sentence = f"{run.outcome} {library_wording.headline(event.library)}."
-            self._announce(Mood.GOOD, sentence, WayOn.SHOW_LIBRARY, "Show the library")
+            self._announce(Mood.GOOD, sentence, WayOn.SHOW_LIBRARY, tr("Show the library"))
         else:
-            self._announce(Mood.NEUTRAL, run.outcome, WayOn.CONTINUE_RUN, "Continue the run")
+            self._announce(Mood.NEUTRAL, run.outcome, WayOn.CONTINUE_RUN, tr("Continue the run"))
 
     def _refused(self, event: events.Refused) -> None:
         self._log(EntryKind.REFUSED, event.sentence, at=event.at)
@@ -311,13 +318,18 @@ class Controller(QObject):
         was_busy = self._models.run.busy
         self._settle()
         failure = event.failure
-        sentence = f"A bug in stage {failure.stage.value}: {failure.cause}. The traceback is in {event.log_path}."
+        sentence = tr(
+            "A bug in stage {stage}: {cause}. The traceback is in {log_path}.",
+            stage=failure.stage.value,
+            cause=failure.cause,
+            log_path=event.log_path,
+        )
         self._log(EntryKind.CRASHED, sentence, failure.message, at=event.at)
         self._wanted = self._after_opening = None
         if was_busy:
-            self._announce(Mood.BAD, sentence, WayOn.CONTINUE_RUN, "Continue the run")
+            self._announce(Mood.BAD, sentence, WayOn.CONTINUE_RUN, tr("Continue the run"))
         else:
-            self._announce(Mood.BAD, sentence, WayOn.SHOW_LOG, "Show the log")
+            self._announce(Mood.BAD, sentence, WayOn.SHOW_LOG, tr("Show the log"))
 
     # Parts
 

@@ -17,6 +17,7 @@ from app.models.library_state import LibraryState
 from app.models.run_state import PHASES, Activity
 from app.models.studio import StudioModels
 from app.settings import Settings
+from app.translation import tr
 from tcl_core import library_events as told
 from tcl_core.checkpoint_events import PastRun, WorkspaceListed
 from tcl_core.domain import Stage
@@ -77,16 +78,16 @@ class LibraryController(QObject):
 
     def verify(self) -> None:
         """Build the library and check its results."""
-        self._send(told.VerifyLibrary(**self._place(), config=self._library.config), "Checking the library")
+        self._send(told.VerifyLibrary(**self._place(), config=self._library.config), tr("Checking the library"))
 
     def time(self) -> None:
         """Check it and time it side by side."""
-        self._send(told.TimeLibrary(**self._place(), config=self._library.config), "Timing the library")
+        self._send(told.TimeLibrary(**self._place(), config=self._library.config), tr("Timing the library"))
 
     def export(self, out: str) -> None:
         """Write the bundle into a folder."""
         command = told.ExportLibrary(**self._place(), out=out, config=self._library.config)
-        self._send(command, "Exporting the library")
+        self._send(command, tr("Exporting the library"))
 
     def write_report(self, past: PastRun, out: str) -> None:
         """Write the report of a run; what was checked since belongs to the newest one."""
@@ -94,7 +95,7 @@ class LibraryController(QObject):
         newest = max((run.id for run in listing.runs if run.network == past.network), default=0) if listing else 0
         library = self._library.report if past.id == newest and self._checked_since_run else None
         command = told.WriteReport(**self._place(), run=past.id, out=out, library=library)
-        self._send(command, "Writing the report")
+        self._send(command, tr("Writing the report"))
 
     def stop(self) -> None:
         """Stop what is being done; a second stop also ends the engine if that takes too long."""
@@ -125,10 +126,10 @@ class LibraryController(QObject):
                     self._done(event)
                 case told.ReportWritten():
                     self._report = event.path
-                    sentence = f"The report of run {event.run} lies in {event.path}."
-                    self._end(Mood.GOOD, sentence, WayOn.OPEN_REPORT, "Open the report")
+                    sentence = tr("The report of run {run} lies in {path}.", run=event.run, path=event.path)
+                    self._end(Mood.GOOD, sentence, WayOn.OPEN_REPORT, tr("Open the report"))
                 case told.LibraryStopped():
-                    self._end(Mood.NEUTRAL, "Stopped; nothing was written.")
+                    self._end(Mood.NEUTRAL, tr("Stopped; nothing was written."))
                 case PhaseChanged() if library.doing:
                     library.doing = ": ".join(filter(None, (PHASES[Stage.LIBRARY], event.detail)))
                 case Refused() | Crashed():
@@ -167,12 +168,14 @@ class LibraryController(QObject):
         mood = Mood.WARN if report.matches is False else Mood.GOOD
         match event.command:
             case told.ExportLibrary():
-                sentence = f"Exported to {report.path}. {library_wording.verdict(report)}."
+                sentence = tr(
+                    "Exported to {path}. {verdict}.", path=report.path, verdict=library_wording.verdict(report)
+                )
             case told.TimeLibrary():
                 sentence = f"{library_wording.headline(report)}."
             case _:
                 sentence = f"{library_wording.verdict(report)}."
-        self._end(mood, sentence, WayOn.SHOW_LIBRARY, "Show the library")
+        self._end(mood, sentence, WayOn.SHOW_LIBRARY, tr("Show the library"))
 
     def _end(self, mood: Mood, sentence: str, way: WayOn | None = None, text: str = "") -> None:
         self._library.doing, self._library.stopping = "", False

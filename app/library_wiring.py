@@ -14,6 +14,7 @@ from app.library_controller import LibraryController
 from app.main_window import MainWindow
 from app.models.announcement import Announcement, Mood
 from app.models.studio import StudioModels
+from app.translation import tr
 from tcl_core.checkpoint_events import PastRun
 
 
@@ -43,14 +44,18 @@ class LibraryWiring(QObject):
     def choose_report(self, past: PastRun) -> None:
         """Ask for the file of a run's report."""
         day = time.strftime("%Y-%m-%d", time.localtime(past.started_at))
-        proposal = Path(past.config.workspace) / "exports" / f"{past.network}-run-{past.id}-{day}.html"
+        proposal = (
+            Path(past.config.workspace)
+            / "exports"
+            / tr("{network}-run-{id}-{day}.html", network=past.network, id=past.id, day=day)
+        )
         # The engine refuses to write over anything but a report, with a sentence.
         option = QFileDialog.Option.DontConfirmOverwrite
         path, _ = QFileDialog.getSaveFileName(
-            self._window, "Write the report", str(proposal), "HTML pages (*.html)", options=option
+            self._window, tr("Write the report"), str(proposal), tr("HTML pages (*.html)"), options=option
         )
         if path:
-            self._library.write_report(past, path if Path(path).suffix else f"{path}.html")
+            self._library.write_report(past, path if Path(path).suffix else tr("{path}.html", path=path))
 
     def copy_runner(self, name: str) -> None:
         """Put a runner of the exported bundle on the clipboard."""
@@ -59,11 +64,16 @@ class LibraryWiring(QObject):
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            sentence = f"{path} cannot be read ({reason}); export the library again."
+            sentence = tr("{path} cannot be read ({reason}); export the library again.", path=path, reason=reason)
             self._window.banner.announce(Announcement(mood=Mood.BAD, sentence=sentence))
             return
         QGuiApplication.clipboard().setText(text)
-        sentence = f"Copied {name}, {text.count(chr(10)):,} lines; it loads the library beside it, in {path.parent}."
+        sentence = tr(
+            "Copied {name}, {count:,} lines; it loads the library beside it, in {parent}.",
+            name=name,
+            count=text.count(chr(10)),
+            parent=path.parent,
+        )
         self._window.banner.announce(Announcement(mood=Mood.GOOD, sentence=sentence))
 
     def _listed(self) -> None:

@@ -27,6 +27,7 @@ from app.models.studio import StudioModels
 from app.settings import Settings
 from app.theme import Scheme, Theme
 from app.tokens import Tokens
+from app.translation import tr
 from app.views.checkpoints_panel import CheckpointsPanel
 from app.views.failures_panel import FailuresPanel
 from app.views.library_panel import LibraryPanel
@@ -234,20 +235,22 @@ class MainWindow(QMainWindow):
     def choose_network(self) -> None:
         """Ask for an ONNX file."""
         start = str(Path(self._settings.recent[0]).parent) if self._settings.recent else ""
-        path, _ = QFileDialog.getOpenFileName(self, "Open a network", start, "ONNX networks (*.onnx);;All files (*)")
+        path, _ = QFileDialog.getOpenFileName(
+            self, tr("Open a network"), start, tr("ONNX networks (*.onnx);;All files (*)")
+        )
         if path:
             self.open_requested.emit(path)
 
     def choose_workspace(self) -> None:
         """Ask for the workspace folder of the next run."""
-        folder = QFileDialog.getExistingDirectory(self, "Workspace", self.run_panel.form.request.workspace)
+        folder = QFileDialog.getExistingDirectory(self, tr("Workspace"), self.run_panel.form.request.workspace)
         if folder:
             self.run_panel.form.set_workspace(folder)
             self.run_panel.form.workspace_edited.emit(folder)
 
     def choose_export_folder(self) -> None:
         """Ask for the folder of the bundle."""
-        folder = QFileDialog.getExistingDirectory(self, "Export the library to")
+        folder = QFileDialog.getExistingDirectory(self, tr("Export the library to"))
         if folder:
             self.export_requested.emit(folder)
 
@@ -274,7 +277,7 @@ class MainWindow(QMainWindow):
         actions.export.setEnabled(not self._models.library.held)
         paused = run.activity is Activity.PAUSED
         if actions.hold.text() != ("&Resume" if paused else "&Pause"):
-            actions.hold.setText("&Resume" if paused else "&Pause")
+            actions.hold.setText(tr("&Resume") if paused else tr("&Pause"))
             actions.apply_tokens(self._theme.tokens, paused=paused)
         page = self.plots_panel if run.opened else self.start_page
         if self._pages.currentWidget() is not page:
@@ -283,14 +286,14 @@ class MainWindow(QMainWindow):
         self.start_page.set_enabled(states["open"])
         self.start_page.show_status(wording.phase(run))
         self.statusBar().showMessage(wording.phase(run))
-        self.setWindowTitle(f"{run.opened.network.name} – TCL Studio" if run.opened else "TCL Studio")
+        self.setWindowTitle(tr("{name} – TCL Studio", name=run.opened.network.name) if run.opened else "TCL Studio")
 
     def _open_failure(self, serial: int) -> None:
         self.record_selected.emit(self._models.scores.records.summary(serial))
 
     def _count_failures(self) -> None:
         total = self._models.failures.total
-        self.docks["failures"].setWindowTitle(f"Failures ({total:,})" if total else "Failures")
+        self.docks["failures"].setWindowTitle(tr("Failures ({total:,})", total=total) if total else tr("Failures"))
 
     def _toggle_scheme(self) -> None:
         self._choose_scheme(Scheme.LIGHT if self._theme.tokens.dark else Scheme.DARK)
@@ -352,13 +355,13 @@ class MainWindow(QMainWindow):
         name, kept = wording.closing(self._models.run)
         question = QMessageBox(
             QMessageBox.Icon.Question,
-            f"A {name} is on",
-            f"Stop the {name} and close the studio?",
+            tr("A {name} is on", name=name),
+            tr("Stop the {name} and close the studio?", name=name),
             parent=self,
         )
         question.setInformativeText(kept)
-        stop = question.addButton("Stop and close", QMessageBox.ButtonRole.AcceptRole)
-        question.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
+        stop = question.addButton(tr("Stop and close"), QMessageBox.ButtonRole.AcceptRole)
+        question.addButton(tr("Keep running"), QMessageBox.ButtonRole.RejectRole)
         question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         question.finished.connect(lambda: self._answered(stop is question.clickedButton()))
         self._question = question

@@ -14,6 +14,7 @@ from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models.measured_records import RecordSummary
 from app.models.open_schedules import NOTHING, Compare, Opened, Side
 from app.models.studio import StudioModels
+from app.translation import tr
 from tcl_core import schedule_events as events
 from tcl_core.domain import Candidate
 from tcl_core.events import Event, NetworkOpened, RunStarted
@@ -103,7 +104,7 @@ class ScheduleController(QObject):
     def take_loss(self, _loss: EngineLoss) -> None:
         """The engine is gone, and with it what it was asked."""
         for side in self._asked:
-            lost = "The engine was lost before it answered; open the record again."
+            lost = tr("The engine was lost before it answered; open the record again.")
             self._open.sides[side] = replace(self._open.sides[side], waiting=False, problem=lost)
         self._asked.clear()
         self._wishes.clear()

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models.studio import StudioModels
 from app.schedule_controller import ScheduleController
+from app.translation import tr
 from tcl_core import what_if_events as events
 from tcl_core.checkpoint_events import CheckpointDone
 from tcl_core.domain import Candidate
@@ -91,7 +92,7 @@ class WhatIfController(QObject):
     def take_loss(self, _loss: EngineLoss) -> None:
         """The engine is gone, and with it what it was asked; decisions stay as they are turned."""
         if self._opening or self._measuring:
-            self._what_if.problem = "The engine was lost before it answered; ask again."
+            self._what_if.problem = tr("The engine was lost before it answered; ask again.")
         self._opening = self._scoring = self._measuring = 0
         self._what_if.opening = self._what_if.measuring = False
         self._what_if.announce()

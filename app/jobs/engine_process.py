@@ -10,6 +10,8 @@ from multiprocessing.connection import Connection, wait
 
 import psutil
 
+from app.translation import tr
+
 EngineTarget = Callable[[Connection], None]
 """A module-level function that serves one end of a pipe, as `tcl_core.engine.serve` does."""
 
@@ -17,13 +19,13 @@ EngineTarget = Callable[[Connection], None]
 def describe_exit(exit_code: int | None) -> str:
     """What an exit code means, as the end of a sentence: "was ended by SIGSEGV", "exited with status 1"."""
     if exit_code is None:
-        return "closed its pipe"
+        return tr("closed its pipe")
     if exit_code < 0:
         try:
-            return f"was ended by {signal.Signals(-exit_code).name}"
+            return tr("was ended by {name}", name=signal.Signals(-exit_code).name)
         except ValueError:
-            return f"was ended by signal {-exit_code}"
-    return f"exited with status {exit_code}"
+            return tr("was ended by signal {part}", part=-exit_code)
+    return tr("exited with status {exit_code}", exit_code=exit_code)
 
 
 class EngineProcess:

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
 from app.jobs.engine_process import EngineProcess, EngineTarget, describe_exit
+from app.translation import tr
 from tcl_core.checkpoint_events import CheckpointDone, TrainingStopped
 from tcl_core.domain import Stage
 from tcl_core.events import (
@@ -155,7 +156,10 @@ class EngineThread(QThread):
             engine = EngineProcess(self._target, f"tcl-engine-{generation}")
         except OSError as error:
             return EngineLoss(
-                generation=generation, forced=False, reason=f"No engine could be started: {error}.", restarting=False
+                generation=generation,
+                forced=False,
+                reason=tr("No engine could be started: {error}.", error=error),
+                restarting=False,
             )
         with self._engine_lock:
             self._engine, self._engine_generation = engine, generation
@@ -173,9 +177,9 @@ class EngineThread(QThread):
             return None
         forced = self._forced >= generation
         reason = (
-            f"The engine did not obey a stop within {self._grace_s:g} s and was ended."
+            tr("The engine did not obey a stop within {grace_s:g} s and was ended.", grace_s=self._grace_s)
             if forced
-            else f"The engine {describe_exit(exit_code)}."
+            else tr("The engine {describe_exit}.", describe_exit=describe_exit(exit_code))
         )
         return EngineLoss(
             generation=generation, forced=forced, reason=reason, restarting=forced or attendance.was_ready

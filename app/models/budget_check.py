@@ -12,6 +12,7 @@ from app.models.checkpoint_table import CheckpointTableModel
 from app.models.run_request import RunRequest
 from app.models.run_state import RunState
 from app.models.task_table import TaskTableModel
+from app.translation import tr
 from tcl_core.config import SchedulerConfig
 
 _KNOWN_AFTER_S = 10.0
@@ -64,14 +65,17 @@ class BudgetCheck(QObject):
         paces = tuple(self._paces(request))
         span = _span(request, paces)
         if request.trials is not None and request.trials < least:
-            return Verdict(sentence=f"{request.trials:,} trials leave tasks untuned: {each}.", enough=False)
+            return Verdict(
+                sentence=tr("{trials:,} trials leave tasks untuned: {each}.", trials=request.trials, each=each),
+                enough=False,
+            )
         if request.minutes is not None and paces:
             return _judge_minutes(request.minutes, least, each, max(paces), min(paces))
         if request.minutes is None and request.trials is None:
-            return Verdict(sentence="No limit: the run goes on until no task promises a gain.")
+            return Verdict(sentence=tr("No limit: the run goes on until no task promises a gain."))
         if request.minutes is None:
-            return Verdict(sentence=f"Enough: {each}{span}.")
-        known = "" if paces or not untried else "; how long that takes is known after a first run"
+            return Verdict(sentence=tr("Enough: {each}{span}.", each=each, span=span))
+        known = "" if paces or not untried else tr("; how long that takes is known after a first run")
         return Verdict(sentence=f"{each[0].upper()}{each[1:]}{known}.")
 
     def _paces(self, request: RunRequest) -> Iterator[float]:
@@ -86,28 +90,41 @@ class BudgetCheck(QObject):
 
 def _too_small(short: Sequence[str], first: int) -> str:
     """Tasks whose own budget ends within the first round: the names of a few, and how many more."""
-    names = ", ".join(short[:2]) + (f" and {len(short) - 2} more" if len(short) > 2 else "")
-    return f"The budget of {names} is less than a first round: allow {first} trials or more, or take the tick away."
+    names = ", ".join(short[:2]) + (tr(" and {count} more", count=len(short) - 2) if len(short) > 2 else "")
+    return tr(
+        "The budget of {names} is less than a first round: allow {first} trials or more, or take the tick away.",
+        names=names,
+        first=first,
+    )
 
 
 def _each(untried: int, least: int) -> str:
     if not untried:
-        return "every task has been measured already"
-    return f"one round of each of {untried} untried tasks takes {least:,} trials"
+        return tr("every task has been measured already")
+    return tr("one round of each of {untried} untried tasks takes {least:,} trials", untried=untried, least=least)
 
 
 def _span(request: RunRequest, paces: tuple[float, ...]) -> str:
     if request.trials is None or not paces:
         return ""
     low_s, high_s = request.trials / max(paces), request.trials / min(paces)
-    return f", and {request.trials:,} take about {quantities.clock_range(low_s, high_s)} here"
+    return tr(
+        ", and {trials:,} take about {clock_range} here",
+        trials=request.trials,
+        clock_range=quantities.clock_range(low_s, high_s),
+    )
 
 
 def _judge_minutes(minutes: float, least: int, each: str, fast: float, slow: float) -> Verdict:
     few, many = round(60 * minutes * slow), round(60 * minutes * fast)
-    expected = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-    begun = f"{quantities.clock(60 * minutes)} measures about {expected} trials here"
+    expected = f"{few:,}" if few == many else tr("{few:,} to {many:,}", few=few, many=many)
+    begun = tr(
+        "{minutes} measures about {expected} trials here", minutes=quantities.clock(60 * minutes), expected=expected
+    )
     if many < least:
         wanted = quantities.clock(least / fast)
-        return Verdict(sentence=f"{begun}, and {each}: allow {wanted} or more.", enough=False)
+        return Verdict(
+            sentence=tr("{begun}, and {each}: allow {wanted} or more.", begun=begun, each=each, wanted=wanted),
+            enough=False,
+        )
     return Verdict(sentence=f"{begun}; {each}.")

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt
 
 from app.models import quantities
 from app.models.row_table import Column, RowTableModel
+from app.translation import later, tr
 from tcl_core.checkpoint_events import CheckpointFacts, PlatformRecords, WorkspaceListed
 from tcl_core.config import KNOWLEDGE_MODEL, LEARNED_MODEL
 
@@ -94,38 +95,50 @@ def _metric_column(title: str, hint: str, name: str) -> Column[CheckpointRow]:
     def text(row: CheckpointRow) -> str:
         return "–" if value(row) < 0 else f"{value(row):.3f}"
 
-    return Column(title, f"{hint}, on networks it has not seen", text, value, numeric=True)
+    return Column(title, hint, text, value, numeric=True)
 
 
 _COLUMNS: tuple[Column[CheckpointRow], ...] = (
-    Column("Checkpoint", "Children stand below the checkpoint they went on from", _name),
+    Column(later("Checkpoint"), later("Children stand below the checkpoint they went on from"), _name),
     Column(
-        "Kind",
-        "Left by a run, trained on records, learned over platforms, or shipped; runs start from a default one when "
-        "nothing else is asked for",
-        lambda row: f"{row.facts.kind}, default" if row.facts.starts else row.facts.kind,
+        later("Kind"),
+        later(
+            "Left by a run, trained on records, learned over platforms, or shipped; runs start "
+            "from a default one when nothing else is asked for"
+        ),
+        lambda row: tr("{kind}, default", kind=row.facts.kind) if row.facts.starts else row.facts.kind,
     ),
-    _metric_column("Top-1", "Speed of the candidate ranked first, relative to the best", "top1"),
-    _metric_column("Top-5", "Speed of the best of the five ranked first, relative to the best", "top5"),
-    _metric_column("Pairwise", "Share of pairs of candidates that are ranked rightly", "pairwise"),
+    _metric_column(
+        "Top-1", later("Speed of the candidate ranked first, relative to the best, on networks it has not seen"), "top1"
+    ),
+    _metric_column(
+        "Top-5",
+        later("Speed of the best of the five ranked first, relative to the best, on networks it has not seen"),
+        "top5",
+    ),
+    _metric_column(
+        later("Pairwise"),
+        later("Share of pairs of candidates that are ranked rightly, on networks it has not seen"),
+        "pairwise",
+    ),
     Column(
-        "Records",
-        "Records it was trained on last",
+        later("Records"),
+        later("Records it was trained on last"),
         lambda row: "–" if row.facts.records is None else f"{row.facts.records:,}",
         lambda row: -1 if row.facts.records is None else row.facts.records,
         numeric=True,
     ),
-    Column("Model", "The cost model it holds", lambda row: row.facts.model or "unreadable"),
+    Column(later("Model"), later("The cost model it holds"), lambda row: row.facts.model or tr("unreadable")),
     Column(
         "KB",
-        "Size of the file, in kilobytes",
+        later("Size of the file, in kilobytes"),
         lambda row: f"{row.facts.size_bytes / 1000:,.0f}" if row.facts.size_bytes else "–",
         lambda row: row.facts.size_bytes,
         numeric=True,
     ),
     Column(
-        "Platform",
-        "Whose records it learned from last",
+        later("Platform"),
+        later("Whose records it learned from last"),
         lambda row: row.facts.platform.name if row.facts.platform else "–",
     ),
 )
@@ -209,16 +222,23 @@ def details(row: CheckpointRow) -> tuple[tuple[str, str], ...]:
     """Everything that is known of a checkpoint, by name."""
     facts = row.facts
     lines = [
-        ("Model", f"{facts.model or '–'}, {facts.numbers:,} numbers"),
-        ("Platform", platform_text(facts)),
-        ("Lineage", lineage_text(facts)),
-        ("Parent", row.parent or "none: it began with nothing"),
-        ("Metrics", ", ".join(f"{name} {value:.3f}" for name, value in facts.metrics) or "none"),
-        ("Records", "–" if facts.records is None else f"{facts.records:,}"),
-        ("Seed", "–" if facts.seed is None else str(facts.seed)),
-        ("Features", f"version {facts.feature_version}" + ("" if facts.fits else ", which this version cannot use")),
-        ("File", f"{facts.path} ({quantities.digits(facts.size_bytes / 1000)} KB)"),
-        ("Digest", facts.digest[:16] or "–"),
+        (tr("Model"), tr("{model}, {numbers:,} numbers", model=facts.model or "–", numbers=facts.numbers)),
+        (tr("Platform"), platform_text(facts)),
+        (tr("Lineage"), lineage_text(facts)),
+        (tr("Parent"), row.parent or tr("none: it began with nothing")),
+        (tr("Metrics"), ", ".join(f"{name} {value:.3f}" for name, value in facts.metrics) or "none"),
+        (tr("Records"), "–" if facts.records is None else f"{facts.records:,}"),
+        (tr("Seed"), "–" if facts.seed is None else str(facts.seed)),
+        (
+            tr("Features"),
+            tr("version {feature_version}", feature_version=facts.feature_version)
+            + ("" if facts.fits else tr(", which this version cannot use")),
+        ),
+        (
+            tr("File"),
+            tr("{path} ({size_bytes} KB)", path=facts.path, size_bytes=quantities.digits(facts.size_bytes / 1000)),
+        ),
+        (tr("Digest"), facts.digest[:16] or "–"),
     ]
     return tuple(lines)
 
@@ -253,7 +273,7 @@ def _family(shown: Sequence[CheckpointFacts], names: dict[str, str]) -> Iterator
     waiting: list[tuple[CheckpointFacts, tuple[bool, ...]]] = [(one, ()) for one in reversed(roots)]
     while waiting:
         one, passing = waiting.pop()
-        away = f"{one.parent[:_SHORT]}, not in this workspace" if one.parent else ""
+        away = tr("{parent}, not in this workspace", parent=one.parent[:_SHORT]) if one.parent else ""
         # A copy of a checkpoint has the same digest: children stand once.
         below = children.get(one.digest, []) if one.digest and one.digest not in told else []
         told.add(one.digest)

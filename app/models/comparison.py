@@ -14,9 +14,10 @@ from app.models.checkpoint_table import lineage_text, platform_text
 from app.models.evaluation import METRICS, EvaluationState
 from app.models.plot_tables import PlotTable
 from app.models.row_table import Column, RowTableModel
+from app.translation import later, tr
 from tcl_core.checkpoint_events import CheckpointFacts
 
-_SAME = "same"
+_SAME = later("same")
 _NONE = "–"
 
 
@@ -31,10 +32,10 @@ class ComparedFact:
 
 
 _COLUMNS: tuple[Column[ComparedFact], ...] = (
-    Column("", "What is compared", lambda row: row.name),
-    Column("First", "The first checkpoint", lambda row: row.first),
-    Column("Second", "The second checkpoint", lambda row: row.second),
-    Column("Difference", "Second minus first, of numbers", lambda row: row.verdict),
+    Column("", later("What is compared"), lambda row: row.name),
+    Column(later("First"), later("The first checkpoint"), lambda row: row.first),
+    Column(later("Second"), later("The second checkpoint"), lambda row: row.second),
+    Column(later("Difference"), later("Second minus first, of numbers"), lambda row: row.verdict),
 )
 
 
@@ -45,7 +46,7 @@ class ComparisonTable(RowTableModel[ComparedFact]):
         super().__init__(_COLUMNS, parent)
 
     def row_data(self, row: ComparedFact, column: int, role: int) -> Any:
-        if role == Qt.ItemDataRole.FontRole and row.verdict != _SAME:
+        if role == Qt.ItemDataRole.FontRole and row.verdict != tr(_SAME):
             font = QFont()
             font.setBold(True)
             return font
@@ -75,22 +76,26 @@ def compared(
         return names.get(facts.parent, facts.parent[:8]) if facts.parent else "none"
 
     plain = (
-        ("Name", first.name, second.name),
-        ("Kind", first.kind, second.kind),
-        ("Cost model", first.model or _NONE, second.model or _NONE),
-        ("Platform", platform_text(first), platform_text(second)),
-        ("Lineage", lineage_text(first), lineage_text(second)),
-        ("Parent", parent(first), parent(second)),
-        ("Data", first.data_hash[:16] or _NONE, second.data_hash[:16] or _NONE),
-        ("Features", f"version {first.feature_version}", f"version {second.feature_version}"),
-        ("Seed", *(_NONE if facts.seed is None else str(facts.seed) for facts in (first, second))),
-        ("Content", first.digest[:16] or _NONE, second.digest[:16] or _NONE),
+        (tr("Name"), first.name, second.name),
+        (tr("Kind"), first.kind, second.kind),
+        (tr("Cost model"), first.model or _NONE, second.model or _NONE),
+        (tr("Platform"), platform_text(first), platform_text(second)),
+        (tr("Lineage"), lineage_text(first), lineage_text(second)),
+        (tr("Parent"), parent(first), parent(second)),
+        (tr("Data"), first.data_hash[:16] or _NONE, second.data_hash[:16] or _NONE),
+        (
+            tr("Features"),
+            tr("version {feature_version}", feature_version=first.feature_version),
+            tr("version {feature_version}", feature_version=second.feature_version),
+        ),
+        (tr("Seed"), *(_NONE if facts.seed is None else str(facts.seed) for facts in (first, second))),
+        (tr("Content"), first.digest[:16] or _NONE, second.digest[:16] or _NONE),
     )
     lines = [ComparedFact(name=name, first=a, second=b, verdict=_words(a, b)) for name, a, b in plain]
     counts = (
-        ("Records", first.records, second.records),
-        ("Numbers", first.numbers, second.numbers),
-        ("Bytes", first.size_bytes, second.size_bytes),
+        (tr("Records"), first.records, second.records),
+        (tr("Numbers"), first.numbers, second.numbers),
+        (tr("Bytes"), first.size_bytes, second.size_bytes),
     )
     lines += [_count(name, a, b) for name, a, b in counts]
     return (*lines, *_saved_metrics(first, second), *_evaluated(first, second, evaluation))
@@ -99,24 +104,26 @@ def compared(
 def relation(first: CheckpointFacts, second: CheckpointFacts, every: Sequence[CheckpointFacts]) -> str:
     """How two checkpoints are related, one sentence."""
     if first.digest and first.digest == second.digest:
-        return "Both hold the same: one is a copy of the other."
+        return tr("Both hold the same: one is a copy of the other.")
     up, down = _line(first, every), _line(second, every)
     for young, old, line in ((second, first, down), (first, second, up)):
         if old.digest and old.digest in line:
             steps = line.index(old.digest) + 1
-            return f"{young.name} went on from {old.name}" + ("." if steps == 1 else f", {steps} checkpoints later.")
+            return tr("{name} went on from {name_2}", name=young.name, name_2=old.name) + (
+                "." if steps == 1 else tr(", {steps} checkpoints later.", steps=steps)
+            )
     common = next((digest for digest in up if digest in down), "")
     if common:
         name = next((one.name for one in every if one.digest == common), common[:8])
-        return f"Both went on from {name}."
-    return "They have no ancestor in common that is known here."
+        return tr("Both went on from {name}.", name=name)
+    return tr("They have no ancestor in common that is known here.")
 
 
 def comparable(first: CheckpointFacts, second: CheckpointFacts) -> str:
     """Why the saved metrics must not be compared; "" when they may be."""
     if first.data_hash and first.data_hash == second.data_hash:
         return ""
-    return "Their saved metrics come from different records. Evaluate both, to rank the same records with either."
+    return tr("Their saved metrics come from different records. Evaluate both, to rank the same records with either.")
 
 
 def _line(facts: CheckpointFacts, every: Sequence[CheckpointFacts]) -> list[str]:
@@ -131,7 +138,7 @@ def _line(facts: CheckpointFacts, every: Sequence[CheckpointFacts]) -> list[str]
 
 
 def _words(first: str, second: str) -> str:
-    return _SAME if first == second else "differs"
+    return tr(_SAME) if first == second else tr("differs")
 
 
 def _count(name: str, first: int | None, second: int | None) -> ComparedFact:
@@ -154,8 +161,10 @@ def _figure(name: str, first: float | None, second: float | None) -> ComparedFac
 def _saved_metrics(first: CheckpointFacts, second: CheckpointFacts) -> Iterator[ComparedFact]:
     one, other = dict(first.metrics), dict(second.metrics)
     for name in dict.fromkeys((*one, *other)):
-        title = METRICS.get(name, name.replace("_", " "))
-        yield _figure(f"{title[0].upper()}{title[1:]}, when saved", one.get(name), other.get(name))
+        title = tr(METRICS.get(name, name.replace("_", " ")))
+        yield _figure(
+            tr("{upper}{title}, when saved", upper=title[0].upper(), title=title[1:]), one.get(name), other.get(name)
+        )
 
 
 def _evaluated(first: CheckpointFacts, second: CheckpointFacts, evaluation: EvaluationState) -> Iterator[ComparedFact]:
@@ -165,4 +174,8 @@ def _evaluated(first: CheckpointFacts, second: CheckpointFacts, evaluation: Eval
         for name, title in METRICS.items():
             values = [evaluation.metric(facts.path, name).get(column.platform.fingerprint) for facts in (first, second)]
             if None not in values:
-                yield _figure(f"{title[0].upper()}{title[1:]} on {column.platform.name}", values[0], values[1])
+                yield _figure(
+                    tr("{upper}{title} on {name}", upper=title[0].upper(), title=title[1:], name=column.platform.name),
+                    values[0],
+                    values[1],
+                )

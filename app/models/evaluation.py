@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from app.models.plot_tables import PlotTable
+from app.translation import later, tr
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluatedCell, EvaluatedCheckpoint, EvaluatedPlatform
 
-METRICS = {"top1": "top-1", "top1_by_network": "top-1 by network", "top5": "top-5", "pairwise": "pairwise accuracy"}
+METRICS = {
+    "top1": "top-1",
+    "top1_by_network": later("top-1 by network"),
+    "top5": "top-5",
+    "pairwise": later("pairwise accuracy"),
+}
 """Metrics of a cell, by METHOD's names, as a person reads them."""
 
 
@@ -56,21 +62,35 @@ def outcome(result: CheckpointsEvaluated) -> str:
     """How an evaluation went, one sentence."""
     cells = [cell for row in result.rows for cell in row.cells]
     ranked = sum(bool(cell.metrics) for cell in cells)
-    began = "Stopped: evaluated" if result.stopped else "Evaluated"
-    told = f"{began} {_count(len(result.rows), 'checkpoint')} on {_count(len(result.platforms), 'platform')}"
+    began = tr("Stopped: evaluated") if result.stopped else tr("Evaluated")
+    told = tr(
+        "{began} {count} on {count_2}",
+        began=began,
+        count=_count(len(result.rows), "checkpoint"),
+        count_2=_count(len(result.platforms), "platform"),
+    )
     if ranked < len(cells):
-        told += f"; {len(cells) - ranked} of {len(cells)} cells are empty and say why"
-    return f"{told}." if result.forgetting is None else f"{told}; forgetting {result.forgetting:.3f}."
+        told += tr("; {count} of {count_2} cells are empty and say why", count=len(cells) - ranked, count_2=len(cells))
+    return (
+        f"{told}."
+        if result.forgetting is None
+        else tr("{told}; forgetting {forgetting:.3f}.", told=told, forgetting=result.forgetting)
+    )
 
 
 def cell_text(row: EvaluatedCheckpoint, column: EvaluatedPlatform, cell: EvaluatedCell) -> str:
     """One cell in a few words: all its metrics and what was ranked, or why there are none."""
-    head = f"{row.name} on {column.platform.name}: "
+    head = tr("{name} on {name_2}: ", name=row.name, name_2=column.platform.name)
     if not cell.metrics:
         return head + cell.reason
-    figures = ", ".join(f"{METRICS.get(name, name)} {value:.3f}" for name, value in cell.metrics)
-    ranked = f"{column.records:,} records of {_count(column.tasks, 'task')} of {', '.join(column.networks)}"
-    return f"{head}{figures}; ranked {ranked}."
+    figures = ", ".join(f"{tr(METRICS.get(name, name))} {value:.3f}" for name, value in cell.metrics)
+    ranked = tr(
+        "{records:,} records of {count} of {networks}",
+        records=column.records,
+        count=_count(column.tasks, "task"),
+        networks=", ".join(column.networks),
+    )
+    return tr("{head}{figures}; ranked {ranked}.", head=head, figures=figures, ranked=ranked)
 
 
 def table_of(result: CheckpointsEvaluated) -> PlotTable:

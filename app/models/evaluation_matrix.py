@@ -9,6 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt
 
 from app.models.evaluation import METRICS, EvaluationState, cell_text
 from app.models.row_table import LEFT, Index
+from app.translation import later, tr
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluatedCell, EvaluatedCheckpoint
 
 HEAT_ROLE = int(Qt.ItemDataRole.UserRole) + 2
@@ -23,7 +24,7 @@ class Knowledge(StrEnum):
     NONE = "○"
 
 
-LEGEND = f"{Knowledge.LAST} learned last   {Knowledge.EARLIER} learned earlier   {Knowledge.NONE} not learned"
+LEGEND = later("◆ learned last   ● learned earlier   ○ not learned")
 
 
 class EvaluationMatrix(QAbstractTableModel):
@@ -81,13 +82,18 @@ class EvaluationMatrix(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return LEFT if section == 0 else Qt.AlignmentFlag.AlignCenter
         if section == 0:
-            return "After learning" if shown.lineage else "Checkpoint"
+            return tr("After learning") if shown.lineage else tr("Checkpoint")
         column = shown.platforms[section - 1]
         if role == Qt.ItemDataRole.DisplayRole:
             return column.platform.name
         if role == Qt.ItemDataRole.ToolTipRole:
             networks = ", ".join(column.networks) or "none"
-            return f"{column.platform.name} ({column.platform.fingerprint})\nheld-out networks: {networks}"
+            return tr(
+                "{name} ({fingerprint})\nheld-out networks: {networks}",
+                name=column.platform.name,
+                fingerprint=column.platform.fingerprint,
+                networks=networks,
+            )
         return None
 
     def data(self, index: Index, role: int = 0) -> Any:

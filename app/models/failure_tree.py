@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QModelIndex, QObject, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 
+from app.translation import tr
 from tcl_core.domain import Failure
 
 MESSAGE_ROLE = int(Qt.ItemDataRole.UserRole) + 1
@@ -36,7 +37,7 @@ class FailureTreeModel(QStandardItemModel):
     def clear_all(self) -> None:
         """Forget everything: another network or a new run."""
         self.clear()
-        self.setHorizontalHeaderLabels(["Cause", "Stage", "Failures"])
+        self.setHorizontalHeaderLabels([tr("Cause"), tr("Stage"), tr("Failures")])
         self.setHeaderData(2, Qt.Orientation.Horizontal, _RIGHT, Qt.ItemDataRole.TextAlignmentRole)
         self._groups.clear()
         self._counts.clear()

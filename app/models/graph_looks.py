@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.models import quantities
+from app.translation import tr
 from tcl_core.domain import TaskState
 
 
@@ -102,11 +103,11 @@ def _look(mark: Mark, value: float | None, most: float, lens: Lens, trials: int)
         return Look(mark=mark)
     if lens is Lens.STATE:
         words = {
-            Mark.UNMEASURED: "not measured",
-            Mark.MEASURED: f"{trials:,} trials",
-            Mark.BUSY: "busy now",
-            Mark.DONE: "done",
-            Mark.FAILING: "all fail",
+            Mark.UNMEASURED: tr("not measured"),
+            Mark.MEASURED: tr("{trials:,} trials", trials=trials),
+            Mark.BUSY: tr("busy now"),
+            Mark.DONE: tr("done"),
+            Mark.FAILING: tr("all fail"),
         }
         return Look(mark=mark, value=words[mark])
     if value is None:

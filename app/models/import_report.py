@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from app.models.row_table import Column
+from app.translation import later
 from tcl_core.domain import ImportIssue
 
 OPERATOR_COLUMNS: tuple[Column[tuple[str, int]], ...] = (
-    Column("Operator", "ONNX operator", lambda row: row[0]),
-    Column("Nodes", "How often the network uses it", lambda row: f"{row[1]:,}", lambda row: row[1], numeric=True),
+    Column(later("Operator"), later("ONNX operator"), lambda row: row[0]),
+    Column(
+        later("Nodes"),
+        later("How often the network uses it"),
+        lambda row: f"{row[1]:,}",
+        lambda row: row[1],
+        numeric=True,
+    ),
 )
 ISSUE_COLUMNS: tuple[Column[ImportIssue], ...] = (
-    Column("Node", "Name of the node in the ONNX file", lambda row: row.node or "–"),
-    Column("Operator", "ONNX operator of the node", lambda row: row.operator or "–"),
-    Column("Noticed", "What the import noticed", lambda row: row.problem),
-    Column("What to do", "How to mend it", lambda row: row.mend),
+    Column(later("Node"), later("Name of the node in the ONNX file"), lambda row: row.node or "–"),
+    Column(later("Operator"), later("ONNX operator of the node"), lambda row: row.operator or "–"),
+    Column(later("Noticed"), later("What the import noticed"), lambda row: row.problem),
+    Column(later("What to do"), later("How to mend it"), lambda row: row.mend),
 )

@@ -10,6 +10,7 @@ from app.models import library_tables
 from app.models.row_table import RowTableModel
 from app.models.run_state import Activity, EngineHealth, RunState
 from app.models.task_table import TaskTableModel
+from app.translation import tr
 from tcl_core.config import LibraryConfig
 from tcl_core.libraries import LibraryReport, LibraryTask
 
@@ -50,14 +51,14 @@ class LibraryState(QObject):
         """Why nothing can be done with the library now; "" when it can."""
         run = self._run
         if run.opened is None:
-            return "Open a network first."
+            return tr("Open a network first.")
         if run.busy:
-            return "A run is on: its library is built, checked and timed at the end."
+            return tr("A run is on: its library is built, checked and timed at the end.")
         if self.doing:
             return f"{self.doing}."
         if run.engine is not EngineHealth.READY or run.activity is not Activity.READY:
-            return "The engine is busy for a moment."
-        return "" if self.tuned else "Tune this network first: the workspace holds no run of it."
+            return tr("The engine is busy for a moment.")
+        return "" if self.tuned else tr("Tune this network first: the workspace holds no run of it.")
 
     @property
     def expected(self) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from app.models import quantities
 from app.models.row_table import Column
+from app.translation import later, tr
 from tcl_core.domain import TaskState
 from tcl_core.libraries import Contest, LibraryReport, LibraryTask, OutputCheck, Timing, Verdict
 
-NO_RECORD = "no record that ran"
+NO_RECORD = later("no record that ran")
 _NONE = "–"
 
 
@@ -33,54 +34,64 @@ class UsedTask:
 
 
 def _timed(text: Callable[[Timing], str], otherwise: str = _NONE) -> Callable[[Contender], str]:
-    return lambda row: text(row.timing) if row.timing else otherwise
+    return lambda row: text(row.timing) if row.timing else tr(otherwise)
 
 
 def _speed_up(row: Contender) -> str:
-    return f"{quantities.digits(row.contest.ratio)}x as fast" if row.contest else _NONE
+    return tr("{ratio}x as fast", ratio=quantities.digits(row.contest.ratio)) if row.contest else _NONE
 
 
 def _interval(row: Contender) -> str:
     contest = row.contest
     if contest is None or contest.low is None or contest.high is None:
         return _NONE
-    return f"{quantities.digits(contest.low)}x to {quantities.digits(contest.high)}x"
+    return tr("{low}x to {high}x", low=quantities.digits(contest.low), high=quantities.digits(contest.high))
 
 
 def _verdict(row: Contender) -> str:
     if row.contest is None:
         return _NONE
     verdict = row.contest.verdict
-    return f"tuned is {verdict.value}" if verdict in {Verdict.FASTER, Verdict.SLOWER} else verdict.value
+    return (
+        tr("tuned is {verdict}", verdict=verdict.value)
+        if verdict in {Verdict.FASTER, Verdict.SLOWER}
+        else verdict.value
+    )
 
 
 TIME_COLUMNS: tuple[Column[Contender], ...] = (
-    Column("Contender", "Timed in turns, on the same inputs and threads", lambda row: row.name),
+    Column(later("Contender"), later("Timed in turns, on the same inputs and threads"), lambda row: row.name),
     Column(
-        "Median (ms)",
-        "Median latency of the whole network, in milliseconds",
-        _timed(lambda timing: quantities.digits(timing.median_ms), "not timed"),
+        later("Median (ms)"),
+        later("Median latency of the whole network, in milliseconds"),
+        _timed(lambda timing: quantities.digits(timing.median_ms), later("not timed")),
         numeric=True,
     ),
     Column(
-        "10 to 90 % (ms)",
-        "Spread: 10th to 90th percentile of all runs, in milliseconds; a report of the run tells how many",
-        _timed(lambda timing: f"{quantities.digits(timing.low_ms)} to {quantities.digits(timing.high_ms)}"),
+        later("10 to 90 % (ms)"),
+        later("Spread: 10th to 90th percentile of all runs, in milliseconds; a report of the run tells how many"),
+        _timed(
+            lambda timing: tr(
+                "{low_ms} to {high_ms}",
+                low_ms=quantities.digits(timing.low_ms),
+                high_ms=quantities.digits(timing.high_ms),
+            )
+        ),
         numeric=True,
     ),
     Column(
-        "Tuned is",
-        "How many times as fast the tuned library is: the median over the rounds",
+        later("Tuned is"),
+        later("How many times as fast the tuned library is: the median over the rounds"),
         _speed_up,
         numeric=True,
     ),
     Column(
-        "95 % interval",
-        "Confidence interval of that median by the sign test over the rounds",
+        later("95 % interval"),
+        later("Confidence interval of that median by the sign test over the rounds"),
         _interval,
         numeric=True,
     ),
-    Column("Verdict", "A tie when the interval includes 1", _verdict),
+    Column(later("Verdict"), later("A tie when the interval includes 1"), _verdict),
 )
 
 
@@ -89,16 +100,18 @@ def _latency_us(row: UsedTask) -> str:
 
 
 TASK_COLUMNS: tuple[Column[UsedTask], ...] = (
-    Column("Task", "The fused function", lambda row: row.task.name),
-    Column("Weight", "How often the network runs it", lambda row: f"{row.task.weight}", numeric=True),
-    Column("Latency (µs)", "Of its best record, in microseconds", _latency_us, numeric=True),
+    Column(later("Task"), later("The fused function"), lambda row: row.task.name),
+    Column(later("Weight"), later("How often the network runs it"), lambda row: f"{row.task.weight}", numeric=True),
+    Column(later("Latency (µs)"), later("Of its best record, in microseconds"), _latency_us, numeric=True),
     Column(
-        "Share",
-        "Weight x latency, of the sum over the tuned tasks",
+        later("Share"),
+        later("Weight x latency, of the sum over the tuned tasks"),
         lambda row: _NONE if row.share is None else f"{row.share:.1%}",
         numeric=True,
     ),
-    Column("In the library", "Its best record, or untuned code as a fallback", lambda row: used(row.task)),
+    Column(
+        later("In the library"), later("Its best record, or untuned code as a fallback"), lambda row: used(row.task)
+    ),
 )
 
 
@@ -107,30 +120,32 @@ def _error(value: float) -> str:
 
 
 OUTPUT_COLUMNS: tuple[Column[OutputCheck], ...] = (
-    Column("Output", "Compared with onnxruntime's on random inputs", lambda row: row.name),
+    Column(later("Output"), later("Compared with onnxruntime's on random inputs"), lambda row: row.name),
     Column(
-        "Absolute error",
-        "Greatest absolute difference to onnxruntime",
+        later("Absolute error"),
+        later("Greatest absolute difference to onnxruntime"),
         lambda row: _error(row.max_abs_error),
         numeric=True,
     ),
     Column(
-        "Relative error",
-        "Greatest difference as a part of onnxruntime's value, where that is not 0",
+        later("Relative error"),
+        later("Greatest difference as a part of onnxruntime's value, where that is not 0"),
         lambda row: _error(row.max_rel_error),
         numeric=True,
     ),
-    Column("Outside", "Elements outside the tolerance", lambda row: f"{row.beyond:,}", numeric=True),
-    Column("Elements", "Elements compared", lambda row: f"{row.elements:,}", numeric=True),
+    Column(later("Outside"), later("Elements outside the tolerance"), lambda row: f"{row.beyond:,}", numeric=True),
+    Column(later("Elements"), later("Elements compared"), lambda row: f"{row.elements:,}", numeric=True),
     Column(
-        "Verdict", "Whether all elements are inside the tolerance", lambda row: "same" if row.matches else "differs"
+        later("Verdict"),
+        later("Whether all elements are inside the tolerance"),
+        lambda row: tr("same") if row.matches else tr("differs"),
     ),
 )
 
 
 def used(task: LibraryTask) -> str:
     """What a task runs."""
-    return f"fallback: {task.fallback}" if task.fallback else "tuned: best record"
+    return tr("fallback: {fallback}", fallback=task.fallback) if task.fallback else tr("tuned: best record")
 
 
 def contenders(report: LibraryReport) -> list[Contender]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.models import quantities
+from app.translation import tr
 from tcl_core.libraries import Contest, LibraryReport, Verdict
 
 _RIVALS = {"untuned": "untuned TVM", "onnxruntime": "onnxruntime"}
@@ -11,33 +12,45 @@ _RIVALS = {"untuned": "untuned TVM", "onnxruntime": "onnxruntime"}
 def headline(report: LibraryReport) -> str:
     """The result in one line: "Tuned 1.50 ms: 31.8x as fast as untuned TVM, a tie with onnxruntime"."""
     if report.tuned is None:
-        return "Checked, not timed" if report.outputs else "Built, neither checked nor timed"
+        return tr("Checked, not timed") if report.outputs else tr("Built, neither checked nor timed")
     against = ", ".join(map(_against, report.contests))
-    return f"Tuned {quantities.latency(report.tuned.median_ms / 1000)}" + (f": {against}" if against else "")
+    return tr("Tuned {median_ms}", median_ms=quantities.latency(report.tuned.median_ms / 1000)) + (
+        f": {against}" if against else ""
+    )
 
 
 def _against(contest: Contest) -> str:
     rival = _RIVALS[contest.rival]
     if contest.verdict is Verdict.TIE:
-        return f"a tie with {rival}"
-    open_ = " (too few rounds to be sure)" if contest.verdict is Verdict.OPEN else ""
-    return f"{quantities.digits(contest.ratio)}x as fast as {rival}{open_}"
+        return tr("a tie with {rival}", rival=rival)
+    open_ = tr(" (too few rounds to be sure)") if contest.verdict is Verdict.OPEN else ""
+    return tr("{ratio}x as fast as {rival}{open}", ratio=quantities.digits(contest.ratio), rival=rival, open=open_)
 
 
 def verdict(report: LibraryReport) -> str:
     """What the check against onnxruntime said."""
     if report.max_abs_error is None:
         why = f" {report.failures[-1]}" if report.failures else ""
-        said = "The library broke when it was run." if report.crashed else "Not checked against onnxruntime."
+        said = tr("The library broke when it was run.") if report.crashed else tr("Not checked against onnxruntime.")
         return said + why
-    tolerance = f"rtol {report.rtol:g}, atol {report.atol:g}"
-    said = "Same results as onnxruntime" if report.matches else "Results differ from onnxruntime"
-    return f"{said}: greatest absolute error {report.max_abs_error:.2g} ({tolerance})"
+    tolerance = tr("rtol {rtol:g}, atol {atol:g}", rtol=report.rtol, atol=report.atol)
+    said = tr("Same results as onnxruntime") if report.matches else tr("Results differ from onnxruntime")
+    return tr(
+        "{said}: greatest absolute error {max_abs_error:.2g} ({tolerance})",
+        said=said,
+        max_abs_error=report.max_abs_error,
+        tolerance=tolerance,
+    )
 
 
 def coverage(report: LibraryReport) -> str:
     """How many tasks run a tuned record, and how many do not."""
     fallbacks = len(report.fallback_tasks)
     if not fallbacks:
-        return f"All {report.tuned_tasks} tasks run their best record."
-    return f"{report.tuned_tasks} of {len(report.tasks)} tasks run their best record; {fallbacks} run untuned code."
+        return tr("All {tuned_tasks} tasks run their best record.", tuned_tasks=report.tuned_tasks)
+    return tr(
+        "{tuned_tasks} of {count} tasks run their best record; {fallbacks} run untuned code.",
+        tuned_tasks=report.tuned_tasks,
+        count=len(report.tasks),
+        fallbacks=fallbacks,
+    )

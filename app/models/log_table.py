@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from app.models.row_table import Column, RowTableModel
+from app.translation import later
 
 KIND_ROLE = int(Qt.ItemDataRole.UserRole) + 2
 """The entry's `EntryKind`."""
@@ -35,11 +36,13 @@ class Entry:
 
 
 _COLUMNS: tuple[Column[Entry], ...] = (
-    Column("Time", "When it was said", lambda entry: time.strftime("%H:%M:%S", time.localtime(entry.at))),
+    Column(later("Time"), later("When it was said"), lambda entry: time.strftime("%H:%M:%S", time.localtime(entry.at))),
     Column(
-        "Kind", "A notice stops nothing; a refusal names the mend; a crash is a bug", lambda entry: entry.kind.value
+        later("Kind"),
+        later("A notice stops nothing; a refusal names the mend; a crash is a bug"),
+        lambda entry: entry.kind.value,
     ),
-    Column("Message", "What was said", lambda entry: entry.sentence),
+    Column(later("Message"), later("What was said"), lambda entry: entry.sentence),
 )
 
 

@@ -11,13 +11,14 @@ from PySide6.QtGui import QFont, QStandardItem, QStandardItemModel
 
 from app.models.row_table import RIGHT
 from app.models.schedule_diff import Mark
+from app.translation import later, tr
 from tcl_core.schedule_events import Place, PlaceKind, Step
 
 PLACE_ROLE = int(Qt.ItemDataRole.UserRole) + 5
 """Index of the row's place."""
 
 _NESTED = "↳"
-_TITLES = ("Loop or block", "Extent", "Runs")
+_TITLES = (later("Loop or block"), later("Extent"), later("Runs"))
 
 
 def kind_words(place: Place) -> str:
@@ -27,11 +28,23 @@ def kind_words(place: Place) -> str:
 
 def place_hint(place: Place, steps: Sequence[Step]) -> str:
     """Everything about a place, line by line."""
-    lines = [f"{place.name}: {kind_words(place)}" + (f", {place.extent:,} iterations" if place.extent else "")]
-    lines += [f"reads {text}" for text in place.reads] + [f"writes {text}" for text in place.writes]
+    lines = [
+        f"{place.name}: {kind_words(place)}"
+        + (tr(", {extent:,} iterations", extent=place.extent) if place.extent else "")
+    ]
+    lines += [tr("reads {text}", text=text) for text in place.reads] + [
+        tr("writes {text}", text=text) for text in place.writes
+    ]
     lines += place.notes
     if place.made_by >= 0:
-        lines.append(f"made by step {place.made_by + 1}: {steps[place.made_by].name} {steps[place.made_by].arguments}")
+        lines.append(
+            tr(
+                "made by step {made_by}: {name} {arguments}",
+                made_by=place.made_by + 1,
+                name=steps[place.made_by].name,
+                arguments=steps[place.made_by].arguments,
+            )
+        )
     return "\n".join(lines)
 
 
@@ -49,7 +62,7 @@ class LoopTreeModel(QStandardItemModel):
     def set_places(self, places: Sequence[Place], steps: Sequence[Step], marks: Mapping[int, Mark]) -> None:
         """Show another tree; marked places differ from the record it is compared with."""
         self.clear()
-        self.setHorizontalHeaderLabels(list(_TITLES))
+        self.setHorizontalHeaderLabels([tr(title) for title in _TITLES])
         self.setHeaderData(1, Qt.Orientation.Horizontal, RIGHT, Qt.ItemDataRole.TextAlignmentRole)
         self._items = []
         children = Counter(place.parent for place in places)

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.models.graph_looks import Lens, Look, box_looks
 from app.models.task_table import TaskTableModel
+from app.translation import tr
 from tcl_core.graphs import GraphLayout, GraphNode, GraphRoute, NetworkGraph, NodeKind, Point
 
 
@@ -149,8 +150,16 @@ class NetworkGraphModel(QObject):
     def _node_box(self, node: GraphNode, at: Point) -> Box:
         name = self._tasks.name_of(node.task_key) if node.task_key else node.name
         shape = " × ".join(map(str, node.shape)) or "scalar"
-        lines = [name, f"call of {node.name}"] if node.kind is NodeKind.CALL else [f"{node.kind.value} {node.name}"]
-        lines.append(f"makes {node.dtype} [{shape}]" if node.kind is NodeKind.CALL else f"{node.dtype} [{shape}]")
+        lines = (
+            [name, tr("call of {name}", name=node.name)]
+            if node.kind is NodeKind.CALL
+            else [f"{node.kind.value} {node.name}"]
+        )
+        lines.append(
+            tr("makes {dtype} [{shape}]", dtype=node.dtype, shape=shape)
+            if node.kind is NodeKind.CALL
+            else f"{node.dtype} [{shape}]"
+        )
         return Box(
             kind=node.kind,
             title=name.removeprefix("fused_"),
@@ -164,11 +173,15 @@ class NetworkGraphModel(QObject):
         repeat = graph.repeats[number]
         inside = [graph.nodes[index] for index in repeat.nodes]
         names = dict.fromkeys(self._tasks.name_of(node.task_key) if node.task_key else node.name for node in inside)
-        lines = [f"{repeat.count} times the same {repeat.size} calls:", *names, "Double-click unfolds it."]
+        lines = [
+            tr("{count} times the same {size} calls:", count=repeat.count, size=repeat.size),
+            *names,
+            tr("Double-click unfolds it."),
+        ]
         return Box(
             kind=NodeKind.CALL,
-            title=f"{repeat.count} × the same block",
-            detail=f"{repeat.size} calls each",
+            title=tr("{count} × the same block", count=repeat.count),
+            detail=tr("{size} calls each", size=repeat.size),
             hint="\n".join(lines),
             at=at,
             keys=tuple(node.task_key for node in inside),
@@ -190,7 +203,7 @@ def _frames(graph: NetworkGraph) -> tuple[Frame, ...]:
     return tuple(
         Frame(
             repeat=number,
-            title=f"{occurrence + 1} of {repeat.count}",
+            title=tr("{occurrence} of {count}", occurrence=occurrence + 1, count=repeat.count),
             boxes=tuple(range(start, start + repeat.size)),
         )
         for number, repeat in enumerate(graph.repeats)

@@ -8,13 +8,18 @@ from collections.abc import Sequence
 from app.models import quantities
 from app.models.measured_records import RecordSummary
 from app.models.round_series import RoundPoint
+from app.translation import later, tr
 from tcl_core.domain import Decision, Rationale, Record, Source, TaskState
 
 _LINE = 52
 """Characters of one line of decisions; a card of three such lines still fits into a plot of half the window."""
 _LINES = 3
 
-_SOURCES = {Source.PERSON: "a person's what-if", Source.IMPORTED: "imported", Source.COLLECTED: "collected"}
+_SOURCES = {
+    Source.PERSON: later("a person's what-if"),
+    Source.IMPORTED: later("imported"),
+    Source.COLLECTED: later("collected"),
+}
 
 
 def decision(value: Decision) -> str:
@@ -29,7 +34,7 @@ def decisions(values: tuple[Decision, ...]) -> str:
 
 def record_card(record: RecordSummary, task_name: str) -> str:
     """A record in a few lines: task, sketch, decisions, latency, score, R, D and U."""
-    lines = [task_name, f"sketch {record.candidate.sketch}, {origin(record)}"]
+    lines = [task_name, tr("sketch {sketch}, {origin}", sketch=record.candidate.sketch, origin=origin(record))]
     lines += wrapped(record.candidate.decisions)
     lines += [_outcome(record), reasons(record.rationale)]
     return "\n".join(lines)
@@ -38,23 +43,42 @@ def record_card(record: RecordSummary, task_name: str) -> str:
 def reasons(why: Rationale) -> str:
     """Why a candidate was chosen, in one line: its score, R, D and U."""
     parts = (("R", why.representativeness), ("D", why.diversity), ("U", why.uncertainty))
-    return f"score {_figure(why.score)}   " + "   ".join(f"{name} {_figure(value)}" for name, value in parts)
+    return tr("score {score}   ", score=_figure(why.score)) + "   ".join(
+        f"{name} {_figure(value)}" for name, value in parts
+    )
 
 
 def round_card(point: RoundPoint, task_name: str) -> str:
     """A round in a few lines."""
-    figures = f"rank correlation {_figure(point.rank_correlation)}   pairwise {_figure(point.pairwise_accuracy)}"
-    last = f"{point.scored:,} scored records, learned in {point.learn_s:.1f} s"
-    return f"round {point.number}: {task_name}\n{figures}\n{last}"
+    figures = tr(
+        "rank correlation {rank_correlation}   pairwise {pairwise_accuracy}",
+        rank_correlation=_figure(point.rank_correlation),
+        pairwise_accuracy=_figure(point.pairwise_accuracy),
+    )
+    last = tr("{scored:,} scored records, learned in {learn_s:.1f} s", scored=point.scored, learn_s=point.learn_s)
+    return tr(
+        "round {number}: {task_name}\n{figures}\n{last}",
+        number=point.number,
+        task_name=task_name,
+        figures=figures,
+        last=last,
+    )
 
 
 def roof_card(name: str, intensity: float, first: float, best: float, share: float) -> str:
     """A task under the roof: speeds in GFLOP/s, `share` of what the roof allows."""
-    lines = [name, f"{quantities.digits(best)} GFLOP/s at {quantities.digits(intensity)} FLOP per byte"]
+    lines = [
+        name,
+        tr(
+            "{best} GFLOP/s at {intensity} FLOP per byte",
+            best=quantities.digits(best),
+            intensity=quantities.digits(intensity),
+        ),
+    ]
     if not math.isnan(share):
-        lines.append(f"{share:.0%} of the roof")
+        lines.append(tr("{share:.0%} of the roof", share=share))
     if not math.isnan(first):
-        lines.append(f"after its first round {quantities.digits(first)} GFLOP/s")
+        lines.append(tr("after its first round {first} GFLOP/s", first=quantities.digits(first)))
     return "\n".join(lines)
 
 
@@ -62,49 +86,61 @@ def roof_note(left_out: int) -> str:
     """What is not shown under the roof."""
     if not left_out:
         return ""
-    return "1 task only moves data" if left_out == 1 else f"{left_out:,} tasks only move data"
+    return tr("1 task only moves data") if left_out == 1 else tr("{left_out:,} tasks only move data", left_out=left_out)
 
 
 def best_card(trials: float, elapsed_s: float, latency_s: float) -> str:
     """A point of the line of the best latency so far."""
-    return f"{quantities.latency(latency_s)}\nafter {trials:,.0f} trials, {quantities.clock(elapsed_s)}"
+    return tr(
+        "{latency_s}\nafter {trials:,.0f} trials, {elapsed_s}",
+        latency_s=quantities.latency(latency_s),
+        trials=trials,
+        elapsed_s=quantities.clock(elapsed_s),
+    )
 
 
 def best_note(states: Sequence[TaskState], task_key: str, *, shown: bool) -> str:
     """What the line of the best latency so far is of."""
     if task_key:
         name = next((state.task.name for state in states if state.task.key == task_key), task_key)
-        return f"best record of {name}"
+        return tr("best record of {name}", name=name)
     known = sum(state.best_s is not None for state in states)
     if shown or known == len(states):
-        return "sum of weight x best latency over all tasks"
-    return f"{known:,} of {len(states):,} tasks have a record so far"
+        return tr("sum of weight x best latency over all tasks")
+    return tr("{known:,} of {count:,} tasks have a record so far", known=known, count=len(states))
 
 
 def empty_best(task_key: str) -> str:
     """What the plot of the best latency says while it is empty."""
-    return "Appears with this task's first record." if task_key else "Appears once every task has a record."
+    return tr("Appears with this task's first record.") if task_key else tr("Appears once every task has a record.")
 
 
 def empty_scatter(unscored: int) -> str:
     """What the scatter says while it is empty."""
     if unscored:
-        return f"{unscored:,} records so far were chosen before the cost model could score them."
-    return "Start a run: each scored record becomes a point here."
+        return tr("{unscored:,} records so far were chosen before the cost model could score them.", unscored=unscored)
+    return tr("Start a run: each scored record becomes a point here.")
 
 
 def origin(record: RecordSummary | Record) -> str:
     """Who asked for a record."""
-    return f"round {record.round + 1}" if record.source is Source.SEARCH else _SOURCES[record.source]
+    return (
+        tr("round {round}", round=record.round + 1) if record.source is Source.SEARCH else tr(_SOURCES[record.source])
+    )
 
 
 def _outcome(record: RecordSummary) -> str:
     if record.latency_s is None:
-        return f"failed: {record.cause}"
-    cut = " (cut off)" if record.cut_off else ""
+        return tr("failed: {cause}", cause=record.cause)
+    cut = tr(" (cut off)") if record.cut_off else ""
     if record.best_s is None or record.latency_s <= record.best_s:
-        return f"{quantities.latency(record.latency_s)}, the best of its task"
-    return f"{quantities.latency(record.latency_s)}{cut}, {record.latency_s / record.best_s:.2f}x its task's best"
+        return tr("{latency_s}, the best of its task", latency_s=quantities.latency(record.latency_s))
+    return tr(
+        "{latency_s}{cut}, {latency_s_2:.2f}x its task's best",
+        latency_s=quantities.latency(record.latency_s),
+        cut=cut,
+        latency_s_2=record.latency_s / record.best_s,
+    )
 
 
 def _figure(value: float | None) -> str:
@@ -118,7 +154,7 @@ def wrapped(values: tuple[Decision, ...]) -> list[str]:
         text = decision(value)
         if lines[-1] and len(lines[-1]) + len(text) + 3 > _LINE:
             if len(lines) == _LINES:
-                lines[-1] += f" | … {len(values) - number} more"
+                lines[-1] += tr(" | … {count} more", count=len(values) - number)
                 break
             lines.append("")
         lines[-1] += f" | {text}" if lines[-1] else text

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.models import plot_wording
 from app.models.plot_tables import PlotTable
+from app.translation import tr
 from tcl_core.domain import Candidate
 from tcl_core.pool_events import PoolMapped
 
@@ -59,30 +60,35 @@ def recorded(shown: PoolMapped, number: int) -> Candidate | None:
 def card(shown: PoolMapped, number: int, task_name: str) -> str:
     """A point in a few lines."""
     candidate = recorded(shown, number) or shown.candidates[number]
-    lines = [task_name, f"sketch {candidate.sketch}, {_standing(shown, number)}"]
+    lines = [task_name, tr("sketch {sketch}, {standing}", sketch=candidate.sketch, standing=_standing(shown, number))]
     lines += plot_wording.wrapped(candidate.decisions)
     score = float(shown.scores[number])
     chosen = next((one for one in shown.chosen if one.point == number), None)
     if chosen is not None:
         lines.append(plot_wording.reasons(chosen.rationale))
     elif not math.isnan(score):
-        lines.append(f"score {score:.2f}")
+        lines.append(tr("score {score:.2f}", score=score))
     return "\n".join(lines)
 
 
 def note(shown: PoolMapped, task_name: str) -> str:
     """Whose map it is: "fused_matmul, round 3", and where not all is drawn "2,000 of 4,100 shown"."""
     total = shown.pool_total + shown.measured_total
-    cut = f", {len(shown.x):,} of {total:,} shown" if len(shown.x) < total else ""
-    return f"{task_name}, round {shown.round + 1}{cut}"
+    cut = tr(", {count:,} of {total:,} shown", count=len(shown.x), total=total) if len(shown.x) < total else ""
+    return tr("{task_name}, round {round}{cut}", task_name=task_name, round=shown.round + 1, cut=cut)
 
 
 def counts(shown: PoolMapped) -> str:
     """How many points there are of each kind."""
     before = len(shown.x) - shown.pool
-    return (
-        f"{len(shown.chosen):,} chosen; {shown.pool:,} of {shown.pool_total:,} of the pool and {before:,} of "
-        f"{shown.measured_total:,} measured before are shown."
+    return tr(
+        "{count:,} chosen; {pool:,} of {pool_total:,} of the pool and {before:,} of "
+        "{measured_total:,} measured before are shown.",
+        count=len(shown.chosen),
+        pool=shown.pool,
+        pool_total=shown.pool_total,
+        before=before,
+        measured_total=shown.measured_total,
     )
 
 
@@ -90,10 +96,13 @@ def spread(shown: PoolMapped) -> str:
     """How much of the pool's spread the plane holds."""
     across, along = shown.explained
     if across + along == 0.0:
-        return "The cost model tells these candidates not apart: they all lie on one point."
-    return (
-        f"The two directions in which the cost model's embedding of the pool spreads most: they hold {across:.0%} and "
-        f"{along:.0%} of it, so that what lies close here may be apart in others."
+        return tr("The cost model tells these candidates not apart: they all lie on one point.")
+    return tr(
+        "The two directions in which the cost model's embedding of the pool spreads most: "
+        "they hold {across:.0%} and {along:.0%} of it, so that what lies close here may be "
+        "apart in others.",
+        across=across,
+        along=along,
     )
 
 
@@ -112,7 +121,7 @@ def table_of(shown: PoolMapped, name_of: Callable[[str], str]) -> PlotTable:
             shown.round + 1,
             candidate.sketch,
             plot_wording.decisions(candidate.decisions),
-            "measured before" if number >= shown.pool else "chosen" if one else "pool",
+            tr("measured before") if number >= shown.pool else "chosen" if one else "pool",
             place,
             float(shown.x[number]),
             float(shown.y[number]),
@@ -134,6 +143,10 @@ def table_of(shown: PoolMapped, name_of: Callable[[str], str]) -> PlotTable:
 
 def _standing(shown: PoolMapped, number: int) -> str:
     if number >= shown.pool:
-        return "measured before"
+        return tr("measured before")
     place = next((place for place, one in enumerate(shown.chosen, 1) if one.point == number), 0)
-    return f"chosen as number {place} of {len(shown.chosen)}" if place else "in the pool, not chosen"
+    return (
+        tr("chosen as number {place} of {count}", place=place, count=len(shown.chosen))
+        if place
+        else tr("in the pool, not chosen")
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from app.translation import tr
+
 _LATENCY_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -24,7 +26,7 @@ def latency(seconds: float | None) -> str:
     for scale, unit in _LATENCY_UNITS:
         if seconds >= scale:
             return f"{digits(seconds / scale)} {unit}"
-    return f"{digits(seconds * 1e9)} ns"
+    return tr("{seconds} ns", seconds=digits(seconds * 1000000000.0))
 
 
 def clock(seconds: float) -> str:
@@ -38,7 +40,7 @@ def clock(seconds: float) -> str:
 def clock_range(low_s: float, high_s: float) -> str:
     """A range of time left: "1:10 to 2:40", or one value where both are written the same."""
     low, high = clock(low_s), clock(high_s)
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else tr("{low} to {high}", low=low, high=high)
 
 
 def flop(value: float) -> str:
@@ -46,4 +48,4 @@ def flop(value: float) -> str:
     for scale, unit in ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP")):
         if value >= scale:
             return f"{digits(value / scale)} {unit}"
-    return f"{digits(value)} FLOP"
+    return tr("{value} FLOP", value=digits(value))

@@ -8,6 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from app.translation import tr
+
 Index = QModelIndex | QPersistentModelIndex
 Row = TypeVar("Row")
 
@@ -61,9 +63,9 @@ class RowTableModel(QAbstractTableModel, Generic[Row]):
             return None
         column = self._columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
-            return column.title
+            return tr(column.title)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.hint
+            return tr(column.hint)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return RIGHT if column.numeric else LEFT
         return None

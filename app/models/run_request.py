@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from app.translation import tr
 from tcl_core.config import Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
@@ -90,7 +91,7 @@ def parse_shapes(text: str) -> Shapes:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         match = _SHAPE.fullmatch(part)
         if match is None:
-            raise ValueError(f"“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.")
+            raise ValueError(tr("“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.", part=part))
         found.append((match["name"], tuple(int(size) for size in re.findall(r"\d+", match["sizes"]))))
     return tuple(found)
 

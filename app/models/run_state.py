@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal
 
+from app.translation import later, tr
 from tcl_core.domain import ImportReport, Network, Platform, Stage
 from tcl_core.events import Progress
 
@@ -31,13 +32,13 @@ BUSY = frozenset({Activity.RUNNING, Activity.PAUSED, Activity.STOPPING})
 """A run is on."""
 
 PHASES = {
-    Stage.IMPORT: "Importing the network",
-    Stage.SEARCH: "Searching",
-    Stage.REPLAY: "Replaying candidates",
-    Stage.COMPILE: "Compiling candidates",
-    Stage.MEASURE: "Measuring candidates",
-    Stage.LEARN: "Learning",
-    Stage.LIBRARY: "Building the library",
+    Stage.IMPORT: later("Importing the network"),
+    Stage.SEARCH: later("Searching"),
+    Stage.REPLAY: later("Replaying candidates"),
+    Stage.COMPILE: later("Compiling candidates"),
+    Stage.MEASURE: later("Measuring candidates"),
+    Stage.LEARN: later("Learning"),
+    Stage.LIBRARY: later("Building the library"),
 }
 
 
@@ -98,12 +99,12 @@ class RunState(QObject):
     def checkpoints_held(self) -> str:
         """Why checkpoints cannot be changed now; "" when they can."""
         if self.engine is not EngineHealth.READY:
-            return "The engine is starting." if self.engine is EngineHealth.STARTING else "The engine is down."
+            return tr("The engine is starting.") if self.engine is EngineHealth.STARTING else tr("The engine is down.")
         if self.busy:
-            return "A run is on: checkpoints can be changed once it is over."
+            return tr("A run is on: checkpoints can be changed once it is over.")
         if self.activity in {Activity.OPENING, Activity.CHECKING}:
-            return "The engine is busy for a moment."
-        return "" if self.activity is not Activity.TEACHING else "The engine is at work on a checkpoint."
+            return tr("The engine is busy for a moment.")
+        return "" if self.activity is not Activity.TEACHING else tr("The engine is at work on a checkpoint.")
 
     def heartbeat_age_s(self) -> float:
         """Seconds since the run's last sign of life."""
@@ -119,7 +120,7 @@ class RunState(QObject):
         self.rank_correlation = None
         self.resumed_records = resumed_records
         self.outcome = ""
-        self.phase = "Starting"
+        self.phase = tr("Starting")
         self.stage = None
 
     def announce(self) -> None:

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TypeVar
 
+from app.translation import tr
 from tcl_core.schedule_events import Place, ScheduleView, Step
 
 Named = TypeVar("Named", Place, Step)
@@ -81,9 +82,13 @@ def _marks(mine: Sequence[Named], theirs: Sequence[Named], looks: Callable[[Name
 def summary(view: ScheduleView, other: ScheduleView) -> str:
     """How two records differ, one sentence."""
     if view.record.candidate == other.record.candidate:
-        return "Both sides show the same record."
+        return tr("Both sides show the same record.")
     if view.record.candidate.sketch != other.record.candidate.sketch:
-        return f"Another sketch: {view.record.candidate.sketch} and {other.record.candidate.sketch}."
+        return tr(
+            "Another sketch: {sketch} and {sketch_2}.",
+            sketch=view.record.candidate.sketch,
+            sketch_2=other.record.candidate.sketch,
+        )
     decided = [mark for number, mark in step_marks(view.steps, other.steps).items() if view.steps[number].domain >= 0]
     total = sum(step.domain >= 0 for step in view.steps)
-    return f"{len(decided)} of {total} decisions differ."
+    return tr("{count} of {total} decisions differ.", count=len(decided), total=total)

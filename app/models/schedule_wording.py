@@ -6,18 +6,21 @@ from app.models import quantities
 from app.models.open_schedules import Compare, Opened
 from app.models.plot_wording import origin
 from app.models.run_state import Activity, EngineHealth, RunState
+from app.translation import later, tr
 from tcl_core.domain import Record
 from tcl_core.schedule_events import ScheduleView
 
 _BUSY = {
-    Activity.RUNNING: "The engine is tuning: it shows the record between this round and the next, or in a pause.",
-    Activity.PAUSED: "The engine shows the record as soon as it holds.",
+    Activity.RUNNING: later(
+        "The engine is tuning: it shows the record between this round and the next, or in a pause."
+    ),
+    Activity.PAUSED: later("The engine shows the record as soon as it holds."),
 }
 
 
 def title(view: ScheduleView) -> str:
     """Task and sketch."""
-    return f"{view.task_name} · sketch {view.record.candidate.sketch}"
+    return tr("{task_name} · sketch {sketch}", task_name=view.task_name, sketch=view.record.candidate.sketch)
 
 
 def facts(opened: Opened) -> str:
@@ -29,8 +32,8 @@ def facts(opened: Opened) -> str:
     parts = [outcome(record, view.best_s), origin(record)]
     now = opened.score.score if opened.score is not None else None
     scores = [f"{why.score:.2f}"] if why.score is not None else []
-    scores += [f"{now:.2f} now"] if now is not None else []
-    parts += [f"score {', '.join(scores)}"] if scores else []
+    scores += [tr("{now:.2f} now", now=now)] if now is not None else []
+    parts += [tr("score {scores}", scores=", ".join(scores))] if scores else []
     rdu = (("R", why.representativeness), ("D", why.diversity), ("U", why.uncertainty))
     known = "  ".join(f"{name} {value:.2f}" for name, value in rdu if value is not None)
     return " · ".join(filter(None, (*parts, known)))
@@ -39,12 +42,16 @@ def facts(opened: Opened) -> str:
 def outcome(record: Record, best_s: float | None) -> str:
     """How a record did: its latency against the best of its task, or why it failed."""
     if record.failure is not None:
-        return f"failed to {record.failure.stage.value}: {record.failure.cause}"
+        return tr("failed to {stage}: {cause}", stage=record.failure.stage.value, cause=record.failure.cause)
     latency_s = record.latency_s
-    text = quantities.latency(latency_s) + (" (cut off)" if record.cut_off else "")
+    text = quantities.latency(latency_s) + (tr(" (cut off)") if record.cut_off else "")
     if latency_s is None or best_s is None:
         return text
-    return f"{text}, the best of its task" if latency_s <= best_s else f"{text}, {latency_s / best_s:.2f}× the best"
+    return (
+        tr("{text}, the best of its task", text=text)
+        if latency_s <= best_s
+        else tr("{text}, {latency_s:.2f}× the best", text=text, latency_s=latency_s / best_s)
+    )
 
 
 def awaited(opened: Opened, run: RunState) -> str:
@@ -52,12 +59,12 @@ def awaited(opened: Opened, run: RunState) -> str:
     if not opened.waiting:
         return ""
     if run.engine is not EngineHealth.READY:
-        return "The engine is starting; the record is shown then."
+        return tr("The engine is starting; the record is shown then.")
     if run.activity is not Activity.READY:
-        return _BUSY.get(run.activity, "The engine is busy; it shows the record afterwards.")
+        return tr(_BUSY.get(run.activity, later("The engine is busy; it shows the record afterwards.")))
     if opened.view is None:
-        return "Replaying the record."
-    return "Generating the source." if opened.source is None else "Asking the cost model."
+        return tr("Replaying the record.")
+    return tr("Generating the source.") if opened.source is None else tr("Asking the cost model.")
 
 
 def remarks(opened: Opened) -> str:
@@ -69,7 +76,7 @@ def remarks(opened: Opened) -> str:
 
 def facts_hint(opened: Opened) -> str:
     """The facts with what they mean."""
-    lines = [facts(opened), "Score: when it was chosen, and by the model as it is now. R, D, U: why it was chosen."]
+    lines = [facts(opened), tr("Score: when it was chosen, and by the model as it is now. R, D, U: why it was chosen.")]
     lines += [opened.score.note] if opened.score is not None else []
     return "\n".join(lines) if opened.view is not None else ""
 
@@ -77,8 +84,8 @@ def facts_hint(opened: Opened) -> str:
 def empty(task_name: str) -> str:
     """What the panel says before a record is open."""
     if task_name:
-        return f"Click a point in the plots, or open the best record of {task_name}."
-    return "Click a point in the plots. Or select a task, and open its best record here."
+        return tr("Click a point in the plots, or open the best record of {task_name}.", task_name=task_name)
+    return tr("Click a point in the plots. Or select a task, and open its best record here.")
 
 
 def pinned(opened: Opened | None) -> str:
@@ -88,7 +95,7 @@ def pinned(opened: Opened | None) -> str:
 
 
 COMPARE = {
-    Compare.NOTHING: "Compare with nothing",
-    Compare.BEST: "Compare with the best of the task",
-    Compare.PINNED: "Compare with the pinned record",
+    Compare.NOTHING: later("Compare with nothing"),
+    Compare.BEST: later("Compare with the best of the task"),
+    Compare.PINNED: later("Compare with the pinned record"),
 }

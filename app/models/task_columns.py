@@ -9,9 +9,10 @@ from enum import IntEnum
 
 from app.models import quantities
 from app.models.row_table import Column
+from app.translation import later, tr
 from tcl_core.domain import TaskState
 
-NO_LIMIT = "no limit"
+NO_LIMIT = later("no limit")
 
 
 class TaskColumn(IntEnum):
@@ -67,7 +68,7 @@ def _gain_us(row: TaskRow) -> float:
 
 
 def _gain(row: TaskRow) -> str:
-    return "unknown" if row.gain_s == math.inf else _measured(_gain_us)(row)
+    return tr("unknown") if row.gain_s == math.inf else _measured(_gain_us)(row)
 
 
 def _measured(value: Callable[[TaskRow], float]) -> Callable[[TaskRow], str]:
@@ -79,66 +80,79 @@ def _measured(value: Callable[[TaskRow], float]) -> Callable[[TaskRow], str]:
 
 
 COLUMNS: tuple[Column[TaskRow], ...] = (
-    Column("Task", "Fused operator subgraph of the network", lambda row: row.state.task.name),
+    Column(later("Task"), later("Fused operator subgraph of the network"), lambda row: row.state.task.name),
     Column(
-        "Weight",
-        "How often the task occurs in the network",
+        later("Weight"),
+        later("How often the task occurs in the network"),
         lambda row: f"{row.state.task.weight:,}",
         lambda row: row.state.task.weight,
         numeric=True,
     ),
     Column(
         "MFLOP",
-        "Floating point operations of one run, in millions",
+        later("Floating point operations of one run, in millions"),
         lambda row: quantities.digits(row.state.task.flops / 1e6) if row.state.task.flops >= 1e4 else "< 0.01",
         lambda row: row.state.task.flops,
         numeric=True,
     ),
     Column(
         "FLOP/byte",
-        "Arithmetic intensity: operations for each byte of the arguments, each moved once",
+        later("Arithmetic intensity: operations for each byte of the arguments, each moved once"),
         lambda row: quantities.digits(row.state.task.intensity),
         lambda row: row.state.task.intensity,
         numeric=True,
     ),
     Column(
-        "Share of time",
-        "Weight x best latency, as a share of the sum over all tasks",
+        later("Share of time"),
+        later("Weight x best latency, as a share of the sum over all tasks"),
         lambda row: "–" if row.share is None else f"{row.share:.1%}",
         _share_or_guess,
         numeric=True,
     ),
-    Column("Best (µs)", "Latency of the best record, in microseconds", _measured(_best_us), _best_us, numeric=True),
-    Column("GFLOP/s", "Operations a second of the best record, in 10⁹", _measured(_rate), _rate, numeric=True),
     Column(
-        "Gain (µs)",
-        "Predicted gain: what one more round of the task may take off the network's time, in microseconds.\n"
-        "Weight x expected gain: half of it is what its latest rounds gained, half what similar tasks show to be\n"
-        "possible; rounds that gained nothing make it fade. The next round goes where it is largest; a task\n"
-        "without a trial comes first.",
+        later("Best (µs)"),
+        later("Latency of the best record, in microseconds"),
+        _measured(_best_us),
+        _best_us,
+        numeric=True,
+    ),
+    Column("GFLOP/s", later("Operations a second of the best record, in 10⁹"), _measured(_rate), _rate, numeric=True),
+    Column(
+        later("Gain (µs)"),
+        later(
+            "Predicted gain: what one more round of the task may take off the network's time, in "
+            "microseconds.\n"
+            "Weight x expected gain: half of it is what its latest rounds gained, half what "
+            "similar tasks show to be\n"
+            "possible; rounds that gained nothing make it fade. The next round goes where it is "
+            "largest; a task\n"
+            "without a trial comes first."
+        ),
         _gain,
         _gain_us,
         numeric=True,
     ),
     Column(
-        "Trials",
-        "Candidates measured, failures included",
+        later("Trials"),
+        later("Candidates measured, failures included"),
         lambda row: f"{row.state.trials:,}",
         lambda row: row.state.trials,
         numeric=True,
     ),
     Column(
-        "Failed",
-        "Candidates that failed to compile or to run",
+        later("Failed"),
+        later("Candidates that failed to compile or to run"),
         lambda row: f"{row.state.failures:,}",
         lambda row: row.state.failures,
         numeric=True,
     ),
     Column(
-        "Budget",
-        "Most trials of the task in the next run, besides the budget of the whole run.\n"
-        "Double-click or F2 to change it; empty it for no limit.",
-        lambda row: NO_LIMIT if row.limit is None else f"{row.limit:,}",
+        later("Budget"),
+        later(
+            "Most trials of the task in the next run, besides the budget of the whole run.\n"
+            "Double-click or F2 to change it; empty it for no limit."
+        ),
+        lambda row: tr(NO_LIMIT) if row.limit is None else f"{row.limit:,}",
         lambda row: math.inf if row.limit is None else row.limit,
         numeric=True,
     ),

@@ -12,6 +12,7 @@ from PySide6.QtGui import QFont
 from app.models import quantities
 from app.models.row_table import Index, RowTableModel
 from app.models.task_columns import COLUMNS, TaskColumn, TaskRow
+from app.translation import tr
 from tcl_core.domain import Record, Task, TaskState
 
 KEY_ROLE = int(Qt.ItemDataRole.UserRole) + 2
@@ -208,16 +209,16 @@ class TaskTableModel(RowTableModel[TaskRow]):
         loops = " x ".join(f"{axis.extent}{'r' if axis.kind == 'reduce' else ''}" for axis in task.axes)
         lines = [
             task.name,
-            f"{task.anchor} · {task.dtype} · loops {loops} (r: reduce)",
-            f"{quantities.flop(task.flops)}, {task.intensity:.1f} FLOP per byte",
-            f"best {quantities.latency(state.best_s)} after {state.trials} trials",
+            tr("{anchor} · {dtype} · loops {loops} (r: reduce)", anchor=task.anchor, dtype=task.dtype, loops=loops),
+            tr("{flops}, {intensity:.1f} FLOP per byte", flops=quantities.flop(task.flops), intensity=task.intensity),
+            tr("best {best_s} after {trials} trials", best_s=quantities.latency(state.best_s), trials=state.trials),
         ]
         if row.limit is not None:
-            lines.append(f"The next run measures at most {row.limit:,} candidates of it.")
+            lines.append(tr("The next run measures at most {limit:,} candidates of it.", limit=row.limit))
         if task.key in self._left_out:
-            lines.append("The next run leaves it out: its box is not ticked.")
+            lines.append(tr("The next run leaves it out: its box is not ticked."))
         if task.key == self._active:
-            lines.append("The run is busy with this task.")
+            lines.append(tr("The run is busy with this task."))
         if state.exhausted:
-            lines.append("Nothing new can be gained here.")
+            lines.append(tr("Nothing new can be gained here."))
         return "\n".join(lines)

@@ -14,6 +14,7 @@ from app.models.plot_wording import decision
 from app.models.row_table import Column, RowTableModel
 from app.models.schedule_diff import Mark
 from app.tokens import LIGHT, Tokens
+from app.translation import later, tr
 from tcl_core.schedule_events import Influence, Step
 
 SHARE_ROLE = int(Qt.ItemDataRole.UserRole) + 6
@@ -33,9 +34,9 @@ class TraceColumn(IntEnum):
 class StepFilter(StrEnum):
     """Which steps are shown."""
 
-    CHANGES = "Steps that change something"
-    DECISIONS = "Decisions only"
-    ALL = "All steps"
+    CHANGES = later("Steps that change something")
+    DECISIONS = later("Decisions only")
+    ALL = later("All steps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,21 +69,37 @@ def signed(value: float) -> str:
 def influence_hint(influence: Influence) -> str:
     """A contribution in words."""
     side = "above" if influence.contribution >= 0 else "below"
-    text = f"Scores {abs(influence.contribution):.3f} {side} the mean of {influence.alternatives} other values."
+    text = tr(
+        "Scores {contribution:.3f} {side} the mean of {alternatives} other values.",
+        contribution=abs(influence.contribution),
+        side=side,
+        alternatives=influence.alternatives,
+    )
     if influence.best is None:
-        return f"{text}\nNone of them scores higher."
-    return f"{text}\nThe best of them, {decision(influence.best)}, would score {influence.best_gain:.3f} more."
+        return tr("{text}\nNone of them scores higher.", text=text)
+    return tr(
+        "{text}\nThe best of them, {best}, would score {best_gain:.3f} more.",
+        text=text,
+        best=decision(influence.best),
+        best_gain=influence.best_gain,
+    )
 
 
 _COLUMNS: tuple[Column[TraceRow], ...] = (
-    Column("#", "Place in the trace", lambda row: str(row.number + 1), lambda row: row.number, numeric=True),
-    Column("Primitive", "The schedule primitive", lambda row: row.step.name),
-    Column("Arguments", "What it is applied to, with the names of that moment", lambda row: row.step.arguments),
-    Column("Decision", "What it decided", lambda row: f"{row.mark} {row.step.decision}".strip()),
+    Column("#", later("Place in the trace"), lambda row: str(row.number + 1), lambda row: row.number, numeric=True),
+    Column(later("Primitive"), later("The schedule primitive"), lambda row: row.step.name),
     Column(
-        "Score",
-        "What the decision adds to the cost model's score, against the mean of the alternatives with all other "
-        "decisions kept",
+        later("Arguments"),
+        later("What it is applied to, with the names of that moment"),
+        lambda row: row.step.arguments,
+    ),
+    Column(later("Decision"), later("What it decided"), lambda row: f"{row.mark} {row.step.decision}".strip()),
+    Column(
+        later("Score"),
+        later(
+            "What the decision adds to the cost model's score, against the mean of the "
+            "alternatives with all other decisions kept"
+        ),
         lambda row: signed(row.influence.contribution) if row.influence else "",
         lambda row: row.influence.contribution if row.influence else 0.0,
         numeric=True,
@@ -136,11 +153,11 @@ class TraceTableModel(RowTableModel[TraceRow]):
     def _hint(self, row: TraceRow) -> str:
         lines = [f"{row.step.name}: {row.step.arguments}"]
         if row.step.decision:
-            lines.append(f"decided {row.step.decision}")
+            lines.append(tr("decided {decision}", decision=row.step.decision))
         if row.step.postprocessing:
-            lines.append("A postprocessor applied it; it takes no decision.")
+            lines.append(tr("A postprocessor applied it; it takes no decision."))
         if row.mark:
-            lines.append("Differs from the record on the other side.")
+            lines.append(tr("Differs from the record on the other side."))
         if row.influence:
             lines.append(influence_hint(row.influence))
         return "\n".join(lines)

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal
 
+from app.translation import tr
 from tcl_core.checkpoint_events import PassFinished, TrainingPhase
 from tcl_core.evaluation_events import EvaluationStep
 
@@ -90,7 +91,7 @@ class TrainingState(QObject):
             case TrainingPhase():
                 self.phase = event.text
             case EvaluationStep():
-                self.step, self.phase = event, f"Evaluating: {event.text}"
+                self.step, self.phase = event, tr("Evaluating: {text}", text=event.text)
 
     def end(self) -> None:
         """It was carried out, refused or lost."""

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app.models.what_if_table import Made, MadeTableModel
+from app.translation import tr
 from tcl_core.domain import Candidate, Decision
 from tcl_core.what_if_events import Desk, Prediction, WhatIfMeasured, WhatIfScored
 
@@ -83,12 +84,12 @@ class WhatIf(QObject):
 
     def go_back(self) -> None:
         """Take the opened record's decisions again."""
-        self._push(self.own, "all decisions")
+        self._push(self.own, tr("all decisions"))
 
     def take_over(self, candidate: Candidate) -> None:
         """Take the decisions of a what-if that was measured."""
         if self.fits(candidate):
-            self._push(candidate.decisions, "all decisions")
+            self._push(candidate.decisions, tr("all decisions"))
 
     def fits(self, candidate: Candidate) -> bool:
         """Whether the controls can show a candidate's decisions."""

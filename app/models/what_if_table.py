@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Qt
 from app.models import what_if_wording as wording
 from app.models.row_table import Column, RowTableModel
 from app.models.schedule_wording import outcome
+from app.translation import later, tr
 from tcl_core.domain import Record
 from tcl_core.what_if_events import Desk, Prediction
 
@@ -44,17 +45,31 @@ def _latency(row: _Row) -> float:
 
 
 _COLUMNS: tuple[Column[_Row], ...] = (
-    Column("#", "In order of measurement", lambda row: str(row.number), lambda row: row.number, numeric=True),
-    Column("Changed", "Decisions that differ from the opened record's", lambda row: row.changed or "nothing"),
+    Column("#", later("In order of measurement"), lambda row: str(row.number), lambda row: row.number, numeric=True),
     Column(
-        "Predicted",
-        "Score, and its place among the measured records, before it was measured",
+        later("Changed"),
+        later("Decisions that differ from the opened record's"),
+        lambda row: row.changed or tr("nothing"),
+    ),
+    Column(
+        later("Predicted"),
+        later("Score, and its place among the measured records, before it was measured"),
         lambda row: wording.predicted(row.made.record, row.made.prediction),
         _score,
         numeric=True,
     ),
-    Column("Measured", "Latency, or what failed", lambda row: wording.measured(row.made.record), _latency, True),
-    Column("Of the best", "Against the best of its task", lambda row: wording.ratio(row.made.record, row.best_s)),
+    Column(
+        later("Measured"),
+        later("Latency, or what failed"),
+        lambda row: wording.measured(row.made.record),
+        _latency,
+        True,
+    ),
+    Column(
+        later("Of the best"),
+        later("Against the best of its task"),
+        lambda row: wording.ratio(row.made.record, row.best_s),
+    ),
 )
 
 

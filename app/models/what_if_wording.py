@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app.models import quantities
 from app.models.plot_wording import decision as figures
 from app.models.run_state import Activity, EngineHealth, RunState
+from app.translation import later, tr
 from tcl_core.domain import Decision, Record
 from tcl_core.schedule_events import PlaceKind
 from tcl_core.what_if_events import Control, LoopUse, Prediction, WhatIfScored
@@ -18,17 +19,17 @@ _USES = {
     PlaceKind.BOUND: "bound",
 }
 _BUSY = {
-    Activity.OPENING: "The engine is opening a network.",
-    Activity.CHECKING: "The engine is at work on the library or a report.",
-    Activity.TEACHING: "The engine is at work on a checkpoint.",
-    Activity.STOPPING: "The run is being stopped.",
+    Activity.OPENING: later("The engine is opening a network."),
+    Activity.CHECKING: later("The engine is at work on the library or a report."),
+    Activity.TEACHING: later("The engine is at work on a checkpoint."),
+    Activity.STOPPING: later("The run is being stopped."),
 }
 
 
 def name(control: Control) -> str:
     """What a control decides, and of which loop and block: "tile of loop i in matmul"."""
     parts = [control.what]
-    parts += [f"of loop {control.loop}"] if control.loop else []
+    parts += [tr("of loop {loop}", loop=control.loop)] if control.loop else []
     parts += [f"{'in' if control.loop else 'of'} {control.block}"] if control.block else []
     return " ".join(parts)
 
@@ -43,7 +44,7 @@ def value(control: Control, decision: Decision) -> str:
 def changes(controls: Sequence[Control], before: Sequence[Decision], after: Sequence[Decision]) -> tuple[str, ...]:
     """The decisions that differ, one line each: "tile of loop i in matmul: 8·8, was 4·16"."""
     return tuple(
-        f"{name(control)}: {value(control, new)}, was {value(control, old)}"
+        tr("{name}: {value}, was {value_2}", name=name(control), value=value(control, new), value_2=value(control, old))
         for control, old, new in zip(controls, before, after, strict=True)
         if old != new
     )
@@ -75,14 +76,14 @@ def rank(prediction: Prediction) -> str:
         return ""
     measured = prediction.measured
     if not measured:
-        return "no other record to rank it among"
+        return tr("no other record to rank it among")
     if measured == 1:
-        return f"{'below' if prediction.ahead else 'above'} the only one measured"
+        return tr("{part} the only one measured", part="below" if prediction.ahead else "above")
     if not prediction.ahead:
-        return f"above all {measured:,} measured"
+        return tr("above all {measured:,} measured", measured=measured)
     if prediction.ahead == measured:
-        return f"below all {measured:,} measured"
-    return f"{ordinal(prediction.ahead + 1)} of {measured:,} measured"
+        return tr("below all {measured:,} measured", measured=measured)
+    return tr("{ordinal} of {measured:,} measured", ordinal=ordinal(prediction.ahead + 1), measured=measured)
 
 
 def predicted(record: Record, prediction: Prediction | None) -> str:
@@ -96,14 +97,14 @@ def alike(prediction: Prediction) -> str:
     if prediction.alike_s is None:
         return ""
     low, high = (quantities.latency(latency_s) for latency_s in prediction.alike_s)
-    span = low if low == high else f"{low} to {high}"
-    return f"Records that score alike ran in {span}."
+    span = low if low == high else tr("{low} to {high}", low=low, high=high)
+    return tr("Records that score alike ran in {span}.", span=span)
 
 
 def measured(record: Record) -> str:
     """A latency, or what failed."""
     if record.failure is not None:
-        return f"failed: {record.failure.cause}"
+        return tr("failed: {cause}", cause=record.failure.cause)
     return quantities.latency(record.latency_s)
 
 
@@ -111,7 +112,7 @@ def ratio(record: Record, best_s: float | None) -> str:
     """Against the best of its task."""
     if record.latency_s is None or best_s is None:
         return "–"
-    return "the best" if record.latency_s <= best_s else f"{record.latency_s / best_s:.2f}×"
+    return tr("the best") if record.latency_s <= best_s else f"{record.latency_s / best_s:.2f}×"
 
 
 def loops(uses: Sequence[LoopUse]) -> str:
@@ -126,33 +127,34 @@ def loops(uses: Sequence[LoopUse]) -> str:
 def awaited(run: RunState, *, measuring: bool) -> str:
     """What an answer waits for."""
     if run.engine is not EngineHealth.READY:
-        return "The engine is starting; it answers then."
+        return tr("The engine is starting; it answers then.")
     if run.activity is Activity.RUNNING:
-        return "The run goes first: it answers between this round and the next. Pause it for answers at once."
+        return tr("The run goes first: it answers between this round and the next. Pause it for answers at once.")
     if run.activity is Activity.PAUSED:
-        return "The engine answers as soon as it holds."
-    return _BUSY.get(run.activity, "Compiling and timing it." if measuring else "Asking the cost model.")
+        return tr("The engine answers as soon as it holds.")
+    known = _BUSY.get(run.activity)
+    return tr(known) if known else tr("Compiling and timing it.") if measuring else tr("Asking the cost model.")
 
 
 def held(answer: WhatIfScored | None, *, measuring: bool, runnable: bool, run: RunState) -> str:
     """Why the candidate cannot be measured now; "" when it can."""
     if run.engine is not EngineHealth.READY:
-        return "The engine is starting." if run.engine is EngineHealth.STARTING else "The engine is down."
+        return tr("The engine is starting.") if run.engine is EngineHealth.STARTING else tr("The engine is down.")
     if run.activity in _BUSY:
-        return _BUSY[run.activity]
+        return tr(_BUSY[run.activity])
     if not runnable:
-        return "This machine cannot run code for this platform."
+        return tr("This machine cannot run code for this platform.")
     if measuring:
-        return "A what-if is being measured."
+        return tr("A what-if is being measured.")
     return "" if answer is None else _not_wanted(answer)
 
 
 def illegal(answer: WhatIfScored) -> str:
     """Why decisions cannot be taken together; "" when they can."""
-    return f"These decisions give no schedule: {answer.cause}." if answer.cause else ""
+    return tr("These decisions give no schedule: {cause}.", cause=answer.cause) if answer.cause else ""
 
 
 def _not_wanted(answer: WhatIfScored) -> str:
     if answer.cause:
-        return "Change a decision: these give no schedule."
-    return "It is measured already." if answer.record is not None else ""
+        return tr("Change a decision: these give no schedule.")
+    return tr("It is measured already.") if answer.record is not None else ""

@@ -22,6 +22,7 @@ from app.icons import icon
 from app.models.checkpoint_table import BRANCH_ROLE, CheckpointColumn, CheckpointTableModel
 from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.views.comparison_page import ComparisonPage
 from app.views.evaluation_page import EvaluationPage
 from app.views.training_form import TrainingForm
@@ -44,8 +45,8 @@ _WIDTHS = {
 }
 
 
-_SET, _UNSET = "Set as default", "Unset default"
-_NO_PLATFORM = "This workspace has no records of the platform it learned last; choose one of its platforms"
+_SET, _UNSET = later("Set as default"), later("Unset default")
+_NO_PLATFORM = later("This workspace has no records of the platform it learned last; choose one of its platforms")
 
 
 class CheckpointsPanel(QWidget):
@@ -74,16 +75,16 @@ class CheckpointsPanel(QWidget):
         self._headline = label("", "section")
         self._reason = label("", "warn")
         self._platform = QComboBox()
-        self._platform.setAccessibleName("Show the checkpoints of this platform")
+        self._platform.setAccessibleName(tr("Show the checkpoints of this platform"))
         self._platform.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._platform.setMinimumContentsLength(8)
         self._platform.activated.connect(lambda: checkpoints.choose_platform(self._platform.currentData() or ""))
-        self.import_button = _button("", "Import: take a copy of a checkpoint's file into this workspace")
-        self.export_button = _button("", "Export: copy the checkpoint with its lineage to a file")
-        self.remove_button = _button("", "Remove: forget the checkpoint and delete its file in the workspace")
-        self.start_button = _button("Start from this", "The next run's cost model starts from this checkpoint")
-        self.default_button = _button(_SET, "")
-        self.table = CopyTable("Checkpoints of the workspace")
+        self.import_button = _button("", tr("Import: take a copy of a checkpoint's file into this workspace"))
+        self.export_button = _button("", tr("Export: copy the checkpoint with its lineage to a file"))
+        self.remove_button = _button("", tr("Remove: forget the checkpoint and delete its file in the workspace"))
+        self.start_button = _button(tr("Start from this"), tr("The next run's cost model starts from this checkpoint"))
+        self.default_button = _button(tr(_SET), "")
+        self.table = CopyTable(tr("Checkpoints of the workspace"))
         self._details = label("", wrap=True)
         self._details.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._details.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -93,7 +94,9 @@ class CheckpointsPanel(QWidget):
         self.form = TrainingForm(checkpoints)
         self.progress = TrainingProgress(models.training)
         self._empty = EmptyState(
-            "checkpoints", "No checkpoints yet", "A run leaves its cost model here. Train one from records, or import."
+            "checkpoints",
+            tr("No checkpoints yet"),
+            tr("A run leaves its cost model here. Train one from records, or import."),
         )
         self._stack = QStackedWidget()
         self._kept = ""
@@ -120,7 +123,11 @@ class CheckpointsPanel(QWidget):
         self._stack.addWidget(self._empty)
         self._stack.addWidget(table)
         self.pages.setDocumentMode(True)
-        for page, title in ((self._stack, "Lineage"), (self.evaluation, "Evaluation"), (self.comparison, "Comparison")):
+        for page, title in (
+            (self._stack, tr("Lineage")),
+            (self.evaluation, tr("Evaluation")),
+            (self.comparison, tr("Comparison")),
+        ):
             self.pages.addTab(page, title)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setChildrenCollapsible(False)
@@ -147,8 +154,8 @@ class CheckpointsPanel(QWidget):
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setMinimumWidth(230)
-        tabs.addTab(self.form, "Train and learn")
-        tabs.addTab(scroll, "Details")
+        tabs.addTab(self.form, tr("Train and learn"))
+        tabs.addTab(scroll, tr("Details"))
         return tabs
 
     def _connect(self) -> None:
@@ -202,11 +209,11 @@ class CheckpointsPanel(QWidget):
         model = self._checkpoints
         listing = model.listing
         self._stack.setCurrentIndex(1 if model.rowCount() else 0)
-        name = Path(listing.workspace).name if listing and listing.workspace else "What ships"
+        name = Path(listing.workspace).name if listing and listing.workspace else tr("What ships")
         self._headline.setText(name)
         self._headline.setToolTip(listing.workspace or "" if listing else "")
         self._platform.clear()
-        self._platform.addItem("All platforms", "")
+        self._platform.addItem(tr("All platforms"), "")
         for one in model.platforms:
             self._platform.addItem(one.platform.name, one.platform.fingerprint)
         self._platform.setCurrentIndex(max(0, self._platform.findData(model.platform)))
@@ -223,7 +230,7 @@ class CheckpointsPanel(QWidget):
             problem = self.selected.problem if self.selected else ""
             self._details.setText("\n".join(filter(None, (problem, *lines))))
         else:
-            self._details.setText("Select a checkpoint to see where it comes from and how good it is.")
+            self._details.setText(tr("Select a checkpoint to see where it comes from and how good it is."))
         self._enable()
 
     def _enable(self) -> None:
@@ -241,9 +248,11 @@ class CheckpointsPanel(QWidget):
         self.start_button.setEnabled(readable and facts is not None and facts.fits)
         self.form.set_free(free and named)
         platform, taken = self._default_platform(facts), self._is_default(facts)
-        self.default_button.setText(_UNSET if taken else _SET)
+        self.default_button.setText(tr(_UNSET) if taken else tr(_SET))
         self.default_button.setToolTip(
-            f"Runs on {platform.name} start from it when nothing else is asked for" if platform else _NO_PLATFORM
+            tr("Runs on {name} start from it when nothing else is asked for", name=platform.name)
+            if platform
+            else tr(_NO_PLATFORM)
         )
         self.default_button.setEnabled(self.start_button.isEnabled() and free and named and platform is not None)
 

@@ -11,6 +11,7 @@ from app.models.comparison import ComparisonTable
 from app.models.evaluation import EvaluationRequest
 from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.translation import tr
 from app.views.plot_saving import TableSaving
 from app.widgets.checkpoint_picker import CheckpointPicker
 from app.widgets.copy_table import CopyTable
@@ -26,15 +27,17 @@ class ComparisonPage(QWidget):
     def __init__(self, models: StudioModels, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._evaluation, self._checkpoints, self._run = models.evaluation, models.checkpoints, models.run
-        self.first, self.second = CheckpointPicker("First checkpoint"), CheckpointPicker("Second checkpoint")
-        self.evaluate_button = QPushButton("Evaluate both")
+        self.first, self.second = CheckpointPicker(tr("First checkpoint")), CheckpointPicker(tr("Second checkpoint"))
+        self.evaluate_button = QPushButton(tr("Evaluate both"))
         self.save_button = QPushButton()
-        self.save_button.setAccessibleName("Save the lines as CSV")
-        self.save_button.setToolTip("Save the lines as CSV; Ctrl+C in the table copies them")
+        self.save_button.setAccessibleName(tr("Save the lines as CSV"))
+        self.save_button.setToolTip(tr("Save the lines as CSV; Ctrl+C in the table copies them"))
         self.lines = ComparisonTable(self)
-        self.table = CopyTable("Two checkpoints side by side")
+        self.table = CopyTable(tr("Two checkpoints side by side"))
         self._empty = EmptyState(
-            "checkpoints", "Two checkpoints are needed", "Train one more, or import one; then choose two to compare."
+            "checkpoints",
+            tr("Two checkpoints are needed"),
+            tr("Train one more, or import one; then choose two to compare."),
         )
         self._stack = QStackedWidget()
         self._relation, self._caution = label("", "section"), label("", "muted", wrap=True)
@@ -120,11 +123,11 @@ class ComparisonPage(QWidget):
     def _enable(self) -> None:
         first, second, held = self.first.chosen, self.second.chosen, self._run.checkpoints_held
         two = first is not None and second is not None and first.path != second.path
-        reason = held or ("" if two else "Choose two different checkpoints.")
+        reason = held or ("" if two else tr("Choose two different checkpoints."))
         if not reason and not self._checkpoints.platforms:
-            reason = "This workspace has no records to rank yet: tune a network in it first."
+            reason = tr("This workspace has no records to rank yet: tune a network in it first.")
         self.evaluate_button.setEnabled(not reason)
-        self.evaluate_button.setToolTip(reason or "Rank the same held-out networks with both")
+        self.evaluate_button.setToolTip(reason or tr("Rank the same held-out networks with both"))
         self.save_button.setEnabled(self.lines.rowCount() > 0)
 
     def _evaluate(self) -> None:

@@ -19,17 +19,21 @@ from app.models.evaluation import METRICS, EvaluationRequest, table_of
 from app.models.evaluation_matrix import HEAT_ROLE, LEGEND, EvaluationMatrix
 from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.views.plot_saving import TableSaving
 from app.widgets.checkpoint_picker import CheckpointPicker
 from app.widgets.copy_table import CopyTable
 from app.widgets.heat_delegate import HeatDelegate
 from app.widgets.parts import EmptyState, label
 
-_HINT = (
-    "Choose a checkpoint and press Evaluate: it ranks the candidates of networks that no training has seen, on every "
-    "platform there are records of. With its lineage this is the forgetting matrix."
+_HINT = later(
+    "Choose a checkpoint and press Evaluate: it ranks the candidates of networks that no "
+    "training has seen, on every platform there are records of. With its lineage this is "
+    "the forgetting matrix."
 )
-_FORGETTING = "Mean over the learned platforms of the best top-1 of the lineage minus that of the last checkpoint"
+_FORGETTING = later(
+    "Mean over the learned platforms of the best top-1 of the lineage minus that of the last checkpoint"
+)
 
 
 class EvaluationPage(QWidget):
@@ -42,14 +46,14 @@ class EvaluationPage(QWidget):
         super().__init__(parent)
         self._evaluation, self._checkpoints, self._run = models.evaluation, models.checkpoints, models.run
         self.matrix = EvaluationMatrix(models.evaluation, self)
-        self.picker = CheckpointPicker("The checkpoint to evaluate")
-        self.source, self.lineage = QComboBox(), QCheckBox("With its lineage")
-        self.evaluate_button = QPushButton("Evaluate")
+        self.picker = CheckpointPicker(tr("The checkpoint to evaluate"))
+        self.source, self.lineage = QComboBox(), QCheckBox(tr("With its lineage"))
+        self.evaluate_button = QPushButton(tr("Evaluate"))
         self.metric_box = QComboBox()
         self.save_button = QPushButton()
-        self.table = CopyTable("Checkpoints by platform")
+        self.table = CopyTable(tr("Checkpoints by platform"))
         self._heat = HeatDelegate(HEAT_ROLE, self)
-        self._empty = EmptyState("checkpoints", "Nothing evaluated yet", _HINT)
+        self._empty = EmptyState("checkpoints", tr("Nothing evaluated yet"), tr(_HINT))
         self._stack = QStackedWidget()
         self._headline, self._legend = label("", "section"), label("", "muted")
         self._detail, self._remarks = label("", wrap=True), label("", "warn", wrap=True)
@@ -61,20 +65,22 @@ class EvaluationPage(QWidget):
         self._refresh()
 
     def _fill_choices(self) -> None:
-        self.source.addItem("this workspace", False)
-        self.source.addItem("dataset that ships", True)
+        self.source.addItem(tr("this workspace"), False)
+        self.source.addItem(tr("dataset that ships"), True)
         self.source.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.source.setMinimumContentsLength(7)
-        self.source.setAccessibleName("Records to rank")
-        self.source.setToolTip("Whose held-out networks are ranked")
-        self.lineage.setToolTip("Every checkpoint it went on from, too, oldest first: what each platform forgets")
+        self.source.setAccessibleName(tr("Records to rank"))
+        self.source.setToolTip(tr("Whose held-out networks are ranked"))
+        self.lineage.setToolTip(tr("Every checkpoint it went on from, too, oldest first: what each platform forgets"))
         for name, title in METRICS.items():
             self.metric_box.addItem(title, name)
-        self.metric_box.setAccessibleName("Metric in the table")
-        self.metric_box.setToolTip("Which metric the table shows")
-        self.save_button.setAccessibleName("Save the numbers as CSV")
-        self.save_button.setToolTip("Save all metrics of all cells as CSV; Ctrl+C in the table copies what it shows")
-        self._headline.setToolTip(_FORGETTING)
+        self.metric_box.setAccessibleName(tr("Metric in the table"))
+        self.metric_box.setToolTip(tr("Which metric the table shows"))
+        self.save_button.setAccessibleName(tr("Save the numbers as CSV"))
+        self.save_button.setToolTip(
+            tr("Save all metrics of all cells as CSV; Ctrl+C in the table copies what it shows")
+        )
+        self._headline.setToolTip(tr(_FORGETTING))
         self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
 
     def _lay_out(self) -> None:
@@ -152,11 +158,11 @@ class EvaluationPage(QWidget):
 
     def _enable(self) -> None:
         held = self._run.checkpoints_held
-        without = "" if self.picker.chosen else "There is no checkpoint to evaluate yet."
+        without = "" if self.picker.chosen else tr("There is no checkpoint to evaluate yet.")
         nothing = "" if self.source.currentData() or self._checkpoints.platforms else _nothing()
         reason = held or without or nothing
         self.evaluate_button.setEnabled(not reason)
-        self.evaluate_button.setToolTip(reason or "Rank the held-out networks; takes seconds and can be stopped")
+        self.evaluate_button.setToolTip(reason or tr("Rank the held-out networks; takes seconds and can be stopped"))
 
     def _refresh(self) -> None:
         result, span = self._evaluation.result, self.matrix.scale
@@ -168,14 +174,18 @@ class EvaluationPage(QWidget):
         self._remarks.setVisible(bool(remarks))
         if result is None:
             return
-        lost = "" if result.forgetting is None else f"Forgetting {result.forgetting:.3f} · "
-        self._headline.setText(f"{lost}ranked on {result.source}")
-        scale = f"   ·   stronger is better, {span[0]:.3f} to {span[1]:.3f}" if span else ""
-        self._legend.setText(LEGEND + scale)
+        lost = "" if result.forgetting is None else tr("Forgetting {forgetting:.3f} · ", forgetting=result.forgetting)
+        self._headline.setText(tr("{lost}ranked on {source}", lost=lost, source=result.source))
+        scale = (
+            tr("   ·   stronger is better, {span:.3f} to {span_2:.3f}", span=span[0], span_2=span[1]) if span else ""
+        )
+        self._legend.setText(tr(LEGEND) + scale)
         self._show_detail(self.table.currentIndex())
 
     def _show_detail(self, index: QModelIndex) -> None:
-        self._detail.setText(self.matrix.text(index) or "Select a cell to read all of its metrics, or why it is empty.")
+        self._detail.setText(
+            self.matrix.text(index) or tr("Select a cell to read all of its metrics, or why it is empty.")
+        )
 
     def _save(self) -> None:
         if self._evaluation.result is not None:
@@ -183,4 +193,4 @@ class EvaluationPage(QWidget):
 
 
 def _nothing() -> str:
-    return "This workspace has no records to rank yet: tune a network, or choose the dataset that ships."
+    return tr("This workspace has no records to rank yet: tune a network, or choose the dataset that ships.")

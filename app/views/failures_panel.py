@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWi
 
 from app.models.failure_tree import FailureTreeModel
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.parts import EmptyState
 
 
@@ -24,7 +25,7 @@ class FailuresPanel(QWidget):
         super().__init__(parent)
         self._failures = failures
         self.tree = QTreeView()
-        self.tree.setAccessibleName("Failures by cause")
+        self.tree.setAccessibleName(tr("Failures by cause"))
         self.proxy = QSortFilterProxyModel(self)
         self.proxy.setSourceModel(failures)
         self.tree.setModel(self.proxy)
@@ -33,9 +34,9 @@ class FailuresPanel(QWidget):
         self.tree.setUniformRowHeights(True)
         self.message = QPlainTextEdit()
         self.message.setReadOnly(True)
-        self.message.setAccessibleName("Message of the selected failure")
+        self.message.setAccessibleName(tr("Message of the selected failure"))
         self.message.setPlaceholderText(
-            "Select a row to read its whole message; a double-click on a failure opens its candidate."
+            tr("Select a row to read its whole message; a double-click on a failure opens its candidate.")
         )
         self.message.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.message.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -45,7 +46,9 @@ class FailuresPanel(QWidget):
         splitter.addWidget(self.message)
         splitter.setSizes([440, 560])
         self._empty = EmptyState(
-            "check", "No failures", "A candidate that cannot be compiled or run costs one record and is explained here."
+            "check",
+            tr("No failures"),
+            tr("A candidate that cannot be compiled or run costs one record and is explained here."),
         )
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QSortFilterProxyModel, Qt
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QStackedWidget, QWidget
 
 from app.models.row_table import SORT_ROLE, RowTableModel
+from app.translation import tr
 from app.widgets.copy_table import CopyTable
 from app.widgets.parts import label
 from tcl_core.domain import ImportIssue
@@ -25,20 +26,20 @@ class ImportReportView(QWidget):
         self._sorted = QSortFilterProxyModel(self)
         self._sorted.setSourceModel(operators)
         self._sorted.setSortRole(SORT_ROLE)
-        self.operator_table = CopyTable("Operators of the network")
+        self.operator_table = CopyTable(tr("Operators of the network"))
         self.operator_table.setModel(self._sorted)
         self.operator_table.setSortingEnabled(True)
         self.operator_table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
         self.operator_table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.operator_table.setFixedWidth(280)
-        self.issue_table = CopyTable("What the import noticed")
+        self.issue_table = CopyTable(tr("What the import noticed"))
         self.issue_table.setModel(issues)
         header = self.issue_table.horizontalHeader()
         for column, width in enumerate((190, 120)):
             self.issue_table.setColumnWidth(column, width)
         for column in (2, 3):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        nothing = label("The import noticed nothing unusual: every node is compiled.", "muted", wrap=True)
+        nothing = label(tr("The import noticed nothing unusual: every node is compiled."), "muted", wrap=True)
         nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = QStackedWidget()
         self._stack.addWidget(nothing)

@@ -9,14 +9,15 @@ from app.icons import icon
 from app.models.library_state import LibraryState
 from app.models.run_state import RunState
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.views.past_runs import PastRunsButton
 from app.widgets.parts import label
 from app.widgets.tolerance_fields import ToleranceFields
 
-RUNNERS = (("Python: run.py", "run.py"), ("C++: run.cpp", "run.cpp"))
+RUNNERS = ((later("Python: run.py"), "run.py"), (later("C++: run.cpp"), "run.cpp"))
 """Files of a bundle that run its library, by how they are offered."""
-_NO_TOLERANCE = "A tolerance is a number from 0, such as 1e-3."
-_NOT_EXPORTED = "Export the library first: a runner runs the bundle it lies in."
+_NO_TOLERANCE = later("A tolerance is a number from 0, such as 1e-3.")
+_NOT_EXPORTED = later("Export the library first: a runner runs the bundle it lies in.")
 
 
 class LibraryActions(QFrame):
@@ -41,26 +42,34 @@ class LibraryActions(QFrame):
         self.tolerance = ToleranceFields()
         self.tolerance.set_tolerance(library.config.rtol, library.config.atol)
         self.tolerance.changed.connect(self._choose_tolerance)
-        self.verify_button = _button("Verify", "Build the library and check its results against onnxruntime's")
+        self.verify_button = _button(tr("Verify"), tr("Build the library and check its results against onnxruntime's"))
         self.verify_button.clicked.connect(self.verify_requested)
         self.time_button = _button(
-            "Compare times", "Check it, and time it in turns with onnxruntime and untuned TVM: takes longer"
+            tr("Compare times"), tr("Check it, and time it in turns with onnxruntime and untuned TVM: takes longer")
         )
         self.time_button.clicked.connect(self.time_requested)
-        self.stop_button = _button("Stop", "Stop what is being done; nothing is written. A second time: at once.")
+        self.stop_button = _button(
+            tr("Stop"), tr("Stop what is being done; nothing is written. A second time: at once.")
+        )
         self.stop_button.clicked.connect(self.stop_requested)
-        self.export_button = _button("Export…", "Build the bundle (library, manifest, runners) into a folder")
+        self.export_button = _button(tr("Export…"), tr("Build the bundle (library, manifest, runners) into a folder"))
         self.export_button.clicked.connect(self.export_requested)
-        self.folder_button = _button("Show folder", "Open the folder of the exported bundle")
+        self.folder_button = _button(tr("Show folder"), tr("Open the folder of the exported bundle"))
         self.folder_button.clicked.connect(self._show_folder)
-        self.report_button = PastRunsButton("HTML report", "Write the report of a run: one file for any browser")
-        self.copy_button = _button("Copy runner", "Copy the program that loads the exported library and runs it")
+        self.report_button = PastRunsButton(
+            tr("HTML report"), tr("Write the report of a run: one file for any browser")
+        )
+        self.copy_button = _button(
+            tr("Copy runner"), tr("Copy the program that loads the exported library and runs it")
+        )
         self._menu = QMenu(self)
         for text, name in RUNNERS:
-            self._menu.addAction(text).triggered.connect(lambda _=False, chosen=name: self.copy_requested.emit(chosen))
+            self._menu.addAction(tr(text)).triggered.connect(
+                lambda _=False, chosen=name: self.copy_requested.emit(chosen)
+            )
         self.copy_button.setMenu(self._menu)
         self._why = label("", "muted", wrap=True)
-        self._why.setAccessibleName("Why something cannot be done now")
+        self._why.setAccessibleName(tr("Why something cannot be done now"))
         self._lay_out()
         for signal in (library.changed, run.changed):
             signal.connect(self.refresh)
@@ -69,7 +78,7 @@ class LibraryActions(QFrame):
     def _lay_out(self) -> None:
         grid = QGridLayout()
         grid.setSpacing(6)
-        grid.addWidget(label("Tolerance", "section"), 0, 0, 1, 2)
+        grid.addWidget(label(tr("Tolerance"), "section"), 0, 0, 1, 2)
         grid.addWidget(self.tolerance, 1, 0, 1, 2)
         rows = (
             (self.verify_button, self.time_button),
@@ -103,14 +112,14 @@ class LibraryActions(QFrame):
         opened = self._run.opened
         self.report_button.show_for(opened.network.name if opened else "", ready=not held)
         self.stop_button.setVisible(bool(library.doing))
-        self.stop_button.setText("Stop at once" if library.stopping else "Stop")
+        self.stop_button.setText(tr("Stop at once") if library.stopping else tr("Stop"))
         self._why.setText(held or self._next_to_do(readable))
         self._why.setVisible(bool(self._why.text()))
 
     def _next_to_do(self, readable: bool) -> str:
         if not readable:
-            return _NO_TOLERANCE
-        return "" if self._library.bundle else _NOT_EXPORTED
+            return tr(_NO_TOLERANCE)
+        return "" if self._library.bundle else tr(_NOT_EXPORTED)
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

@@ -13,11 +13,12 @@ from app.models.library_state import LibraryState
 from app.models.row_table import RowTableModel
 from app.models.run_state import RunState
 from app.tokens import LIGHT, Tokens
+from app.translation import later, tr
 from app.views.library_actions import LibraryActions
 from app.widgets.copy_table import CopyTable
 from app.widgets.parts import EmptyState, label
 
-_HINT = "At the end of a run the network is built, checked and timed here; Verify does it from earlier records."
+_HINT = later("At the end of a run the network is built, checked and timed here; Verify does it from earlier records.")
 
 
 class LibraryPanel(QWidget):
@@ -32,14 +33,14 @@ class LibraryPanel(QWidget):
         self._mark = QLabel()
         self._verdict = label("", wrap=True)
         self._coverage = label("", "muted", wrap=True)
-        self.times = _table("Untuned, tuned and onnxruntime side by side", library.times)
-        self.tasks = _table("What every task runs in the library", library.tasks)
-        self.outputs = _table("The check of every output against onnxruntime", library.outputs)
+        self.times = _table(tr("Untuned, tuned and onnxruntime side by side"), library.times)
+        self.tasks = _table(tr("What every task runs in the library"), library.tasks)
+        self.outputs = _table(tr("The check of every output against onnxruntime"), library.outputs)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        for table, title in ((self.times, "Times"), (self.tasks, "Tasks"), (self.outputs, "Outputs")):
+        for table, title in ((self.times, tr("Times")), (self.tasks, tr("Tasks")), (self.outputs, tr("Outputs"))):
             self.tabs.addTab(table, title)
-        self._empty = EmptyState("export", "No library yet", _HINT)
+        self._empty = EmptyState("export", tr("No library yet"), tr(_HINT))
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._content())
@@ -79,14 +80,14 @@ class LibraryPanel(QWidget):
         self._mark.setVisible(report is not None)
         self._verdict.setVisible(report is not None)
         if report is None:
-            self._headline.setText("Not built yet")
-            self._coverage.setText("What the library would run if it were built now.")
+            self._headline.setText(tr("Not built yet"))
+            self._coverage.setText(tr("What the library would run if it were built now."))
             return
         self._headline.setText(library_wording.headline(report))
         self._verdict.setText(library_wording.verdict(report))
         name, colour = ("check", self._tokens.good) if report.matches else ("warning", self._tokens.warn)
         self._mark.setPixmap(icon(name, colour).pixmap(QSize(16, 16)))
-        where = f"Exported to {report.path}" if report.path else "Not exported."
+        where = tr("Exported to {path}", path=report.path) if report.path else tr("Not exported.")
         self._coverage.setText(f"{library_wording.coverage(report)} {where}")
 
 

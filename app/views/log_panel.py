@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWi
 
 from app.models.log_table import LogTableModel
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.copy_table import CopyTable
 from app.widgets.parts import EmptyState
 
@@ -18,7 +19,7 @@ class LogPanel(QWidget):
     def __init__(self, log: LogTableModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._log = log
-        self.table = CopyTable("Messages")
+        self.table = CopyTable(tr("Messages"))
         self.table.setModel(log)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
@@ -26,14 +27,14 @@ class LogPanel(QWidget):
         self.table.setColumnWidth(1, 90)
         self.detail = QPlainTextEdit()
         self.detail.setReadOnly(True)
-        self.detail.setAccessibleName("Whole text of the selected message")
+        self.detail.setAccessibleName(tr("Whole text of the selected message"))
         self.detail.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.detail.hide()
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self.table)
         splitter.addWidget(self.detail)
-        self._empty = EmptyState("info", "Nothing to report", "Notices, refusals and crashes are listed here.")
+        self._empty = EmptyState("info", tr("Nothing to report"), tr("Notices, refusals and crashes are listed here."))
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(splitter)

@@ -20,6 +20,7 @@ from app.models import wording
 from app.models.graph_looks import Lens, Look
 from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.views.import_report import ImportReportView
 from app.widgets.graph_geometry import Flow
 from app.widgets.graph_legend import GraphLegend
@@ -27,10 +28,10 @@ from app.widgets.graph_view import GraphView
 from app.widgets.parts import EmptyState, label
 
 _LENSES = (
-    (Lens.SHARE, "Share of time", "One call's best latency, as a share of the network's estimated time"),
-    (Lens.SPEED_UP, "Speed-up", "Latency after the task's first round / best latency"),
-    (Lens.STATE, "State", "How far the tuning of each task is"),
-    (Lens.OPERATIONS, "Share of operations", "One call's operations, as a share of the network's"),
+    (Lens.SHARE, later("Share of time"), later("One call's best latency, as a share of the network's estimated time")),
+    (Lens.SPEED_UP, later("Speed-up"), later("Latency after the task's first round / best latency")),
+    (Lens.STATE, later("State"), later("How far the tuning of each task is")),
+    (Lens.OPERATIONS, later("Share of operations"), later("One call's operations, as a share of the network's")),
 )
 
 
@@ -48,15 +49,17 @@ class NetworkPanel(QWidget):
         self.view = GraphView()
         self.search = QLineEdit()
         self.lens = QComboBox()
-        self.fold = _button("Draw repeated blocks as one box each", checkable=True)
-        self.turn = _button("Draw downwards instead of to the right", checkable=True)
-        self.whole = _button("Show the whole network (0)")
+        self.fold = _button(tr("Draw repeated blocks as one box each"), checkable=True)
+        self.turn = _button(tr("Draw downwards instead of to the right"), checkable=True)
+        self.whole = _button(tr("Show the whole network (0)"))
         self.report_button = QToolButton()
         self._found, self._summary = label("", "muted"), label("", "muted")
         self.legend = GraphLegend()
         self.report = ImportReportView(models.operators, models.import_issues)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
-        self._empty = EmptyState("network", "No network yet", "Open a network: its calls appear here as a graph.")
+        self._empty = EmptyState(
+            "network", tr("No network yet"), tr("Open a network: its calls appear here as a graph.")
+        )
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._content())
@@ -88,19 +91,19 @@ class NetworkPanel(QWidget):
             button.setIcon(icon(name, tokens.text, tokens.disabled))
 
     def _content(self) -> QWidget:
-        self.search.setPlaceholderText("Find a call")
-        self.search.setAccessibleName("Find a call by task, function or shape")
-        self.search.setToolTip("Task, function or shape (Ctrl+F); Enter goes to the next")
+        self.search.setPlaceholderText(tr("Find a call"))
+        self.search.setAccessibleName(tr("Find a call by task, function or shape"))
+        self.search.setToolTip(tr("Task, function or shape (Ctrl+F); Enter goes to the next"))
         self.search.setClearButtonEnabled(True)
         self.search.setMaximumWidth(220)
-        self.lens.setAccessibleName("What the colours say")
+        self.lens.setAccessibleName(tr("What the colours say"))
         for lens, words, hint in _LENSES:
-            self.lens.addItem(words, lens)
-            self.lens.setItemData(self.lens.count() - 1, hint, Qt.ItemDataRole.ToolTipRole)
-        self.report_button.setText("Import report")
+            self.lens.addItem(tr(words), lens)
+            self.lens.setItemData(self.lens.count() - 1, tr(hint), Qt.ItemDataRole.ToolTipRole)
+        self.report_button.setText(tr("Import report"))
         self.report_button.setObjectName("browse")
         self.report_button.setCheckable(True)
-        self.report_button.setToolTip("Operators of the network, and what the import noticed")
+        self.report_button.setToolTip(tr("Operators of the network, and what the import noticed"))
         top, bottom = QHBoxLayout(), QHBoxLayout()
         for part in (self.lens, self.search, self._found):
             top.addWidget(part)
@@ -203,12 +206,12 @@ class NetworkPanel(QWidget):
     def _search(self, text: str) -> None:
         self._hits, self._hit = self._graph.find(text), -1
         self.view.mark_found(self._hits)
-        self._found.setText(f"{len(self._hits):,} found" if text.strip() else "")
+        self._found.setText(tr("{count:,} found", count=len(self._hits)) if text.strip() else "")
 
     def _next_hit(self) -> None:
         if self._hits:
             self._hit = (self._hit + 1) % len(self._hits)
-            self._found.setText(f"{self._hit + 1:,} of {len(self._hits):,}")
+            self._found.setText(tr("{hit:,} of {count:,}", hit=self._hit + 1, count=len(self._hits)))
             self.view.go_to(self._hits[self._hit])
             self._click(self._hits[self._hit])
 

@@ -12,13 +12,14 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.jobs.table_writer import TableWriter
 from app.models.announcement import Announcement, Mood
 from app.models.plot_tables import PlotTable
+from app.translation import later, tr
 from app.widgets.plot_card import Saving
 from app.widgets.plot_picture import write_png, write_svg
 
 _FILTERS = {
-    Saving.PNG: "PNG pictures (*.png)",
-    Saving.SVG: "SVG pictures (*.svg)",
-    Saving.CSV: "Comma-separated values (*.csv)",
+    Saving.PNG: later("PNG pictures (*.png)"),
+    Saving.SVG: later("SVG pictures (*.svg)"),
+    Saving.CSV: later("Comma-separated values (*.csv)"),
 }
 
 
@@ -34,13 +35,13 @@ class TableSaving(QObject):
 
     def save(self, table: PlotTable) -> None:
         """Ask where to, and write; nothing happens when the question is cancelled."""
-        path = self._ask(Saving.CSV, table.name, "Save the numbers")
+        path = self._ask(Saving.CSV, table.name, tr("Save the numbers"))
         if path is not None:
             self._write_table(table, path)
 
     def _ask(self, saving: Saving, name: str, question: str) -> Path | None:
         suggestion = str(Path(self._folder) / f"{name}.{saving.value}")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, question, suggestion, _FILTERS[saving])
+        chosen, _ = QFileDialog.getSaveFileName(self._window, question, suggestion, tr(_FILTERS[saving]))
         if not chosen:
             return None
         path = Path(chosen)
@@ -58,13 +59,17 @@ class TableSaving(QObject):
 
     def _copied(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
-        self.ended.emit(Announcement(mood=Mood.GOOD, sentence=f"Copied {text.count(chr(10)) - 1:,} rows of numbers."))
+        self.ended.emit(
+            Announcement(
+                mood=Mood.GOOD, sentence=tr("Copied {count:,} rows of numbers.", count=text.count(chr(10)) - 1)
+            )
+        )
 
     def _saved(self, path: Path) -> None:
-        self.ended.emit(Announcement(mood=Mood.GOOD, sentence=f"Saved {path}."))
+        self.ended.emit(Announcement(mood=Mood.GOOD, sentence=tr("Saved {path}.", path=path)))
 
     def _failed(self, path: Path, why: str) -> None:
-        sentence = f"{path} could not be written ({why}); choose another folder or name."
+        sentence = tr("{path} could not be written ({why}); choose another folder or name.", path=path, why=why)
         self.ended.emit(Announcement(mood=Mood.BAD, sentence=sentence))
 
 
@@ -76,7 +81,7 @@ class PlotSaving(TableSaving):
         if saving is Saving.COPY:
             self._write_table(table, None)
             return
-        path = self._ask(saving, table.name, "Save the plot")
+        path = self._ask(saving, table.name, tr("Save the plot"))
         if path is None:
             return
         if saving is Saving.CSV:

@@ -13,6 +13,7 @@ from app.models import best_line, plot_tables, plot_wording
 from app.models.roofline import roofline
 from app.models.studio import StudioModels
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.views import pool_map_page
 from app.views.plot_saving import PlotSaving
 from app.views.pool_map_page import PoolMapPage
@@ -24,18 +25,21 @@ from app.widgets.round_plot import RoundPlot
 from app.widgets.score_plot import ScorePlot
 from app.widgets.stage_plot import StagePlot
 
-_LEGEND = "● measured   ▽ cut off   ✕ failed   ★ best"
-_HINT = (
-    "Each point is a record. For all tasks the score is shown as its rank inside its task, because scores are "
-    "comparable only inside one task. Relative speed: the task's best latency / latency."
+_LEGEND = later("● measured   ▽ cut off   ✕ failed   ★ best")
+_HINT = later(
+    "Each point is a record. For all tasks the score is shown as its rank inside its "
+    "task, because scores are comparable only inside one task. Relative speed: the "
+    "task's best latency / latency."
 )
-_ROUND_HINT = (
-    "How well the scores ordered what a round then measured: Spearman's rank correlation of score and speed, and the "
-    "share of pairs ordered rightly. Lines: mean of the last nine rounds. Dashed: what guessing gives."
+_ROUND_HINT = later(
+    "How well the scores ordered what a round then measured: Spearman's rank correlation "
+    "of score and speed, and the share of pairs ordered rightly. Lines: mean of the last "
+    "nine rounds. Dashed: what guessing gives."
 )
-_ROOF_HINT = (
-    "How fast each task runs, against what this platform's measured arithmetic peak and memory bandwidth allow. Bytes "
-    "are those of a task's arguments, each moved once; data that stays in a cache lifts a task above the slope."
+_ROOF_HINT = later(
+    "How fast each task runs, against what this platform's measured arithmetic peak and "
+    "memory bandwidth allow. Bytes are those of a task's arguments, each moved once; "
+    "data that stays in a cache lifts a task above the slope."
 )
 
 
@@ -99,30 +103,46 @@ class PlotsPanel(QWidget):
 
     def _make_choices(self) -> None:
         self._choice = QComboBox()
-        self._choice.setAccessibleName("Task shown in the plots")
-        self._choice.setToolTip("Show all tasks, or one")
+        self._choice.setAccessibleName(tr("Task shown in the plots"))
+        self._choice.setToolTip(tr("Show all tasks, or one"))
         self._choice.setMinimumContentsLength(12)
         self._choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._horizontal = QComboBox()
-        self._horizontal.addItems(["over time", "over trials"])
-        self._horizontal.setAccessibleName("What the best latency is plotted over")
+        self._horizontal.addItems([tr("over time"), tr("over trials")])
+        self._horizontal.setAccessibleName(tr("What the best latency is plotted over"))
 
     def _make_cards(self) -> None:
         self._shown, self._best_note, self._stage_note, self._roof_note = (_note() for _ in range(4))
-        legend, round_legend = label(_LEGEND, "muted"), label("● rank correlation   ■ pairwise accuracy", "muted")
-        legend.setToolTip(_HINT)
-        round_legend.setToolTip(_ROUND_HINT)
-        self.left = PlotCard("Plots of the cost model", self._choice)
-        self.left.add_page("Prediction", f"Predicted against measured. {_HINT}", self.score_plot, legend, self._shown)
-        self.left.add_page("By round", _ROUND_HINT, self.round_plot, round_legend)
-        self.left.add_page("Pool", pool_map_page.HINT, self.pool_map.view, self.pool_map.legend, self.pool_map.note)
-        self.right = PlotCard("Plots of the run", self._horizontal)
-        self.right.add_page(
-            "Best so far", "The network's estimate, or the best of one task", self.estimate_plot, self._best_note
+        legend, round_legend = (
+            label(tr(_LEGEND), "muted"),
+            label(tr("● rank correlation   ■ pairwise accuracy"), "muted"),
         )
-        self.right.add_page("Time by stage", "Where the time of the run goes", self.stage_plot, self._stage_note)
-        roof_legend = label("○ after the first round   ● best", "muted")
-        self.right.add_page("Roofline", _ROOF_HINT, self.roofline_plot, roof_legend, self._roof_note)
+        legend.setToolTip(tr(_HINT))
+        round_legend.setToolTip(tr(_ROUND_HINT))
+        self.left = PlotCard(tr("Plots of the cost model"), self._choice)
+        self.left.add_page(
+            tr("Prediction"),
+            tr("Predicted against measured. {hint}", hint=tr(_HINT)),
+            self.score_plot,
+            legend,
+            self._shown,
+        )
+        self.left.add_page(tr("By round"), tr(_ROUND_HINT), self.round_plot, round_legend)
+        self.left.add_page(
+            tr("Pool"), tr(pool_map_page.HINT), self.pool_map.view, self.pool_map.legend, self.pool_map.note
+        )
+        self.right = PlotCard(tr("Plots of the run"), self._horizontal)
+        self.right.add_page(
+            tr("Best so far"),
+            tr("The network's estimate, or the best of one task"),
+            self.estimate_plot,
+            self._best_note,
+        )
+        self.right.add_page(
+            tr("Time by stage"), tr("Where the time of the run goes"), self.stage_plot, self._stage_note
+        )
+        roof_legend = label(tr("○ after the first round   ● best"), "muted")
+        self.right.add_page(tr("Roofline"), tr(_ROOF_HINT), self.roofline_plot, roof_legend, self._roof_note)
 
     def _connect(self) -> None:
         self._choice.currentIndexChanged.connect(self._choose)
@@ -162,10 +182,10 @@ class PlotsPanel(QWidget):
         drawn = self.score_plot.show_points(points.x, points.y, points.cut_off)
         total = len(points.x)
         self.score_plot.plot.show_hint("" if total else plot_wording.empty_scatter(points.unscored))
-        self._shown.setText(f"{drawn:,} of {total:,} shown")
+        self._shown.setText(tr("{drawn:,} of {total:,} shown", drawn=drawn, total=total))
         self._shown.setToolTip(
-            f"{points.unscored:,} further records have no predicted score."
-            + (" The newest are drawn as points, all of them as a shade." if drawn < total else "")
+            tr("{unscored:,} further records have no predicted score.", unscored=points.unscored)
+            + (tr(" The newest are drawn as points, all of them as a shade.") if drawn < total else "")
         )
 
     def refresh_best(self) -> None:
@@ -188,14 +208,16 @@ class PlotsPanel(QWidget):
             np.array([point.pairwise_accuracy for point in points], dtype=float),
         )
         known = any(not math.isnan(point.pairwise_accuracy) for point in points)
-        self.round_plot.plot.show_hint("" if known else "Appears with the first round that was scored and measured.")
+        self.round_plot.plot.show_hint(
+            "" if known else tr("Appears with the first round that was scored and measured.")
+        )
 
     def refresh_stages(self) -> None:
         """Draw the time by stage."""
         seconds = self._times.seconds
         self.stage_plot.show_seconds([(stage.value, value) for stage, value in seconds])
-        self.stage_plot.plot.show_hint("" if seconds else "Start a run: its time by stage appears here.")
-        exact = "as the run measured it" if self._times.exact else "so far, by what the run was doing"
+        self.stage_plot.plot.show_hint("" if seconds else tr("Start a run: its time by stage appears here."))
+        exact = tr("as the run measured it") if self._times.exact else tr("so far, by what the run was doing")
         self._stage_note.setText(exact if seconds else "")
 
     def refresh_roofline(self) -> None:
@@ -203,7 +225,9 @@ class PlotsPanel(QWidget):
         opened = self._run.opened
         self._roofline = shown = roofline(self._tasks.states, opened.platform.features if opened else None)
         self.roofline_plot.show_roofline(shown)
-        self.roofline_plot.plot.show_hint("" if shown.keys or shown.roof else "Appears with the first task's record.")
+        self.roofline_plot.plot.show_hint(
+            "" if shown.keys or shown.roof else tr("Appears with the first task's record.")
+        )
         self._roof_note.setText(plot_wording.roof_note(shown.left_out))
 
     def apply_tokens(self, tokens: Tokens) -> None:
@@ -221,7 +245,7 @@ class PlotsPanel(QWidget):
         chosen = self.chosen_task
         self._choice.blockSignals(True)
         self._choice.clear()
-        self._choice.addItem("All tasks", "")
+        self._choice.addItem(tr("All tasks"), "")
         for state in self._tasks.states:
             self._choice.addItem(state.task.name, state.task.key)
         self._choice.setCurrentIndex(max(0, self._choice.findData(chosen)))
@@ -230,7 +254,9 @@ class PlotsPanel(QWidget):
 
     def _choose(self) -> None:
         chosen = self.chosen_task
-        self.score_plot.set_label("predicted score" if chosen else "rank of the predicted score inside its task")
+        self.score_plot.set_label(
+            tr("predicted score") if chosen else tr("rank of the predicted score inside its task")
+        )
         self.score_plot.picker.forget()
         for refresh in (self.refresh_scores, self.refresh_best, self.refresh_rounds):
             refresh()

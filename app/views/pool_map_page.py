@@ -7,15 +7,17 @@ from PySide6.QtCore import QObject, Signal
 from app.models import pool_maps
 from app.models.plot_tables import PlotTable
 from app.models.studio import StudioModels
+from app.translation import later, tr
 from app.widgets.parts import label
 from app.widgets.pool_plot import LEGEND, PoolPlot
 from tcl_core.pool_events import PoolMapped
 
-HINT = (
-    "Where the candidates of a round's pool lie in the cost model's embedding, and which ones the sampler chose: "
-    "R is high in the midst of many, D far from what is chosen or measured. For all tasks: the round searched last."
+HINT = later(
+    "Where the candidates of a round's pool lie in the cost model's embedding, and which "
+    "ones the sampler chose: R is high in the midst of many, D far from what is chosen "
+    "or measured. For all tasks: the round searched last."
 )
-_EMPTY = "Appears with the first round: the pool it searched, and what it chose of it."
+_EMPTY = later("Appears with the first round: the pool it searched, and what it chose of it.")
 
 
 class PoolMapPage(QObject):
@@ -29,8 +31,8 @@ class PoolMapPage(QObject):
         self._task_key = ""
         self._shown: PoolMapped | None = None
         self.view = PoolPlot(self._describe)
-        self.legend, self.note = label(LEGEND, "muted"), label("", "muted")
-        self.legend.setToolTip(HINT)
+        self.legend, self.note = label(tr(LEGEND), "muted"), label("", "muted")
+        self.legend.setToolTip(tr(HINT))
         self.note.setMinimumWidth(40)
         self.view.picker.picked.connect(self._pick)
         self._maps.changed.connect(self.refresh)
@@ -48,7 +50,7 @@ class PoolMapPage(QObject):
             self.view.picker.forget()  # numbers mean other candidates now
         self._shown = shown
         self.view.show_map(shown)
-        self.view.plot.show_hint("" if shown else _EMPTY)
+        self.view.plot.show_hint("" if shown else tr(_EMPTY))
         self.note.setText(pool_maps.note(shown, self._tasks.name_of(shown.task_key)) if shown else "")
         self.note.setToolTip(f"{pool_maps.counts(shown)}\n{pool_maps.spread(shown)}" if shown else "")
 

@@ -18,20 +18,22 @@ from PySide6.QtWidgets import (
 from app.icons import icon
 from app.models.run_request import RunRequest, Shapes, parse_shapes, shapes_text
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.parts import label
 from app.widgets.weight_fields import WeightFields
 from tcl_core.config import COST_MODELS, SAMPLERS
 
-_SAMPLER_HINT = (
-    "Which of the best predicted candidates are measured: rdu weighs representativeness, diversity and uncertainty "
-    "against the score; topk takes the score alone; kcenter diversity; uncertainty; random."
+_SAMPLER_HINT = later(
+    "Which of the best predicted candidates are measured: rdu weighs representativeness, "
+    "diversity and uncertainty against the score; topk takes the score alone; kcenter "
+    "diversity; uncertainty; random."
 )
-_MODEL_HINT = (
-    "What predicts the score of a candidate: mamba (ours), transformer, lstm, mlp, xgb (MetaSchedule's own), random "
-    "(no prediction)."
+_MODEL_HINT = later(
+    "What predicts the score of a candidate: mamba (ours), transformer, lstm, mlp, xgb "
+    "(MetaSchedule's own), random (no prediction)."
 )
-_SHAPES_HINT = "Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened."
+_SHAPES_HINT = later("Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened.")
 _USUAL = 7
 """Fields that are always shown; the rest is behind "More options"."""
 _WEIGHTED = "rdu"
@@ -54,51 +56,51 @@ class RunForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._target = QLineEdit()
-        self._target.setToolTip('"cpu" for this machine, cpu:x86-64-v3, cuda, or a TVM target as JSON')
+        self._target.setToolTip(tr('"cpu" for this machine, cpu:x86-64-v3, cuda, or a TVM target as JSON'))
         self._threads = QSpinBox()
         self._threads.setRange(0, 4096)
-        self._threads.setSpecialValueText("all cores")
-        self._threads.setToolTip("Threads of a measurement; 0 for all physical cores")
+        self._threads.setSpecialValueText(tr("all cores"))
+        self._threads.setToolTip(tr("Threads of a measurement; 0 for all physical cores"))
         self._minutes = QDoubleSpinBox()
         self._minutes.setRange(0.0, 100_000.0)
         self._minutes.setDecimals(1)
-        self._minutes.setSpecialValueText("no limit")
-        self._minutes.setToolTip("The run stops after so many minutes; 0 for no limit")
+        self._minutes.setSpecialValueText(tr("no limit"))
+        self._minutes.setToolTip(tr("The run stops after so many minutes; 0 for no limit"))
         self._trials = QSpinBox()
         self._trials.setRange(0, 10_000_000)
         self._trials.setSingleStep(64)
-        self._trials.setSpecialValueText("no limit")
-        self._trials.setToolTip("The run stops after so many measured candidates; 0 for no limit")
+        self._trials.setSpecialValueText(tr("no limit"))
+        self._trials.setToolTip(tr("The run stops after so many measured candidates; 0 for no limit"))
         self._sampler = QComboBox()
         self._sampler.addItems(SAMPLERS)
-        self._sampler.setToolTip(_SAMPLER_HINT)
+        self._sampler.setToolTip(tr(_SAMPLER_HINT))
         self._weights = WeightFields()
         self._sampler.currentTextChanged.connect(lambda name: self._weights.setEnabled(name == _WEIGHTED))
         self._cost_model = QComboBox()
         self._cost_model.addItems(COST_MODELS)
-        self._cost_model.setToolTip(_MODEL_HINT)
+        self._cost_model.setToolTip(tr(_MODEL_HINT))
         self._seed = QSpinBox()
         self._seed.setRange(0, 2_147_483_647)
-        self._seed.setToolTip("The same seed makes the same choices")
+        self._seed.setToolTip(tr("The same seed makes the same choices"))
         self.checkpoint = CheckpointBox()
         self._shapes = QLineEdit()
-        self._shapes.setPlaceholderText("as in the file")
-        self._shapes.setToolTip(_SHAPES_HINT)
+        self._shapes.setPlaceholderText(tr("as in the file"))
+        self._shapes.setToolTip(tr(_SHAPES_HINT))
         self._shapes_problem = label("", "warn", wrap=True)
         for field in (self._threads, self._minutes, self._trials, self._seed):
             # Padding from the style sheet does not reach the field inside a spin box.
             field.lineEdit().setTextMargins(5, 0, 0, 0)
         self._workspace = QLineEdit()
-        self._workspace.setToolTip("Folder in which records, checkpoints and libraries are kept")
+        self._workspace.setToolTip(tr("Folder in which records, checkpoints and libraries are kept"))
         self._browse = QToolButton()
         self._browse.setObjectName("browse")
-        self._browse.setToolTip("Choose the workspace folder")
-        self._browse.setAccessibleName("Choose the workspace folder")
+        self._browse.setToolTip(tr("Choose the workspace folder"))
+        self._browse.setAccessibleName(tr("Choose the workspace folder"))
         self._browse.clicked.connect(self.browse_requested)
         self.more_button = QPushButton()
         self.more_button.setObjectName("link")
         self.more_button.setCheckable(True)
-        self.more_button.setToolTip("Threads, weights of the sampler, shapes of dynamic inputs, seed")
+        self.more_button.setToolTip(tr("Threads, weights of the sampler, shapes of dynamic inputs, seed"))
         self.more_button.toggled.connect(self._show_rare)
         self._rare: list[QWidget] = []
         self._lay_out()
@@ -130,17 +132,17 @@ class RunForm(QWidget):
         form.setVerticalSpacing(7)
         form.setColumnStretch(1, 1)
         fields = (
-            ("Target", self._target),
-            ("Minutes", self._minutes),
-            ("Trials", self._trials),
-            ("Sampler", self._sampler),
-            ("Cost model", self._cost_model),
-            ("Checkpoint", self.checkpoint),
-            ("Workspace", folder),
-            ("Threads", self._threads),
-            ("Weights", self._weights),
-            ("Shapes", self._shapes),
-            ("Seed", self._seed),
+            (tr("Target"), self._target),
+            (tr("Minutes"), self._minutes),
+            (tr("Trials"), self._trials),
+            (tr("Sampler"), self._sampler),
+            (tr("Cost model"), self._cost_model),
+            (tr("Checkpoint"), self.checkpoint),
+            (tr("Workspace"), folder),
+            (tr("Threads"), self._threads),
+            (tr("Weights"), self._weights),
+            (tr("Shapes"), self._shapes),
+            (tr("Seed"), self._seed),
         )
         for number, (text, field) in enumerate(fields):
             caption = label(text)
@@ -151,7 +153,7 @@ class RunForm(QWidget):
             form.addWidget(field, place, 1)
             if number >= _USUAL:
                 self._rare += [caption, field]
-        self._workspace.setAccessibleName("Workspace folder")
+        self._workspace.setAccessibleName(tr("Workspace folder"))
         form.addWidget(self.more_button, _USUAL, 0, 1, 2)
         form.addWidget(self._shapes_problem, len(fields) + 1, 0, 1, 2)
         self._show_rare(False)
@@ -206,7 +208,7 @@ class RunForm(QWidget):
         """What few runs need."""
         for part in self._rare:
             part.setVisible(shown)
-        self.more_button.setText("Fewer options" if shown else "More options")
+        self.more_button.setText(tr("Fewer options") if shown else tr("More options"))
 
     def choose_checkpoint(self, path: str | None, cost_model: str = "") -> None:
         """Choose what the cost model starts from, and the cost model it is for where that is known."""

@@ -21,6 +21,7 @@ from app.models import quantities, wording
 from app.models.budget_check import BudgetCheck
 from app.models.run_state import Activity, RunState
 from app.tokens import Tokens
+from app.translation import tr
 from app.views.past_runs import PastRunsButton
 from app.views.run_form import RunForm
 from app.widgets.parts import label, line
@@ -38,25 +39,27 @@ class RunPanel(QWidget):
         self._run, self._budget = run, budget
         self.form = RunForm()
         self.past_runs = PastRunsButton(
-            "Repeat a run", "Start again with the whole configuration of an earlier run of this network", hides=True
+            tr("Repeat a run"),
+            tr("Start again with the whole configuration of an earlier run of this network"),
+            hides=True,
         )
         self._check = label("", "muted", wrap=True)
-        self._check.setAccessibleName("Whether the budget suffices")
-        self._start = QPushButton("Start")
+        self._check.setAccessibleName(tr("Whether the budget suffices"))
+        self._start = QPushButton(tr("Start"))
         self._start.setObjectName("primary")
-        self._start.setToolTip("Tune the network (F5)")
+        self._start.setToolTip(tr("Tune the network (F5)"))
         self._start.clicked.connect(self.request_start)
-        self._hold = QPushButton("Pause")
+        self._hold = QPushButton(tr("Pause"))
         self._hold.clicked.connect(self.hold_requested)
-        self._stop = QPushButton("Stop")
-        self._stop.setToolTip("Stop at the next candidate; everything measured is kept (Shift+F5)")
+        self._stop = QPushButton(tr("Stop"))
+        self._stop.setToolTip(tr("Stop at the next candidate; everything measured is kept (Shift+F5)"))
         self._stop.clicked.connect(self.stop_requested)
         self._phase = label("", "section", wrap=True)
         self._heartbeat = label("", "muted")
         self._bar = QProgressBar()
         self._bar.setRange(0, 1000)
         self._bar.setTextVisible(False)
-        self._bar.setAccessibleName("Share of the budget that is used")
+        self._bar.setAccessibleName(tr("Share of the budget that is used"))
         self._eta = label("", "muted")
         self._elapsed = label("", "muted")
         self._figures: dict[str, QLabel] = {}
@@ -106,15 +109,22 @@ class RunPanel(QWidget):
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(2)
-        captions = ("trials", "failed", "candidates scored", "rank correlation", "network estimate", "resumed records")
-        for number, caption in enumerate(captions):
+        captions = {
+            "trials": tr("trials"),
+            "failed": tr("failed"),
+            "candidates scored": tr("candidates scored"),
+            "rank correlation": tr("rank correlation"),
+            "network estimate": tr("network estimate"),
+            "resumed records": tr("resumed records"),
+        }
+        for number, (name, caption) in enumerate(captions.items()):
             figure = label("–", "figure")
             figure.setAccessibleName(caption)
             row, column = divmod(number, 2)
             grid.addWidget(figure, 3 * row, column)
             grid.addWidget(label(caption, "muted"), 3 * row + 1, column)
             grid.setRowMinimumHeight(3 * row + 2, 8)
-            self._figures[caption] = figure
+            self._figures[name] = figure
         return grid
 
     def request_start(self) -> None:
@@ -140,8 +150,8 @@ class RunPanel(QWidget):
         self._hold.setEnabled(states["hold"])
         self._stop.setEnabled(states["stop"])
         paused = run.activity is Activity.PAUSED
-        self._hold.setText("Resume" if paused else "Pause")
-        self._hold.setToolTip("Go on" if paused else "Hold at the next candidate (F6)")
+        self._hold.setText(tr("Resume") if paused else tr("Pause"))
+        self._hold.setToolTip(tr("Go on") if paused else tr("Hold at the next candidate (F6)"))
         self.form.setEnabled(not run.busy)
         self.past_runs.show_for(run.opened.network.name if run.opened else "", ready=states["start"])
         self._judge()
@@ -187,7 +197,7 @@ class RunPanel(QWidget):
         figures["failed"].setText(f"{progress.failed:,}")
         figures["candidates scored"].setText(f"{progress.candidates_scored:,}")
         figures["network estimate"].setText(quantities.latency(progress.estimate_s))
-        self._elapsed.setText(f"{quantities.clock(progress.elapsed_s)} gone")
+        self._elapsed.setText(tr("{elapsed_s} gone", elapsed_s=quantities.clock(progress.elapsed_s)))
         self._eta.setText(wording.time_left(progress) if run.busy else "")
 
     def _beat(self) -> None:
@@ -199,7 +209,7 @@ class RunPanel(QWidget):
         if self._heartbeat.objectName() != role:
             self._heartbeat.setObjectName(role)
             self._heartbeat.style().polish(self._heartbeat)
-        self._heartbeat.setText(f"Engine: {wording.heartbeat(age_s)}")
+        self._heartbeat.setText(tr("Engine: {heartbeat}", heartbeat=wording.heartbeat(age_s)))
 
     def add_actions(self, *actions: QAction) -> None:
         """Make actions' shortcuts work while this panel floats in a window of its own."""

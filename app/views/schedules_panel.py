@@ -20,6 +20,7 @@ from app.models.run_state import RunState
 from app.models.task_table import TaskTableModel
 from app.models.trace_table import StepFilter
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.parts import EmptyState, label
 from app.widgets.record_pane import RecordPane
 
@@ -40,21 +41,21 @@ class SchedulesPanel(QWidget):
         self.status = label("", "muted")
         self.status.setMinimumWidth(40)
         self.steps = QComboBox()
-        self.steps.setAccessibleName("Which steps of the trace are shown")
+        self.steps.setAccessibleName(tr("Which steps of the trace are shown"))
         for kept in StepFilter:
-            self.steps.addItem(kept.value, kept)
+            self.steps.addItem(tr(kept.value), kept)
         self.compare = QComboBox()
-        self.compare.setAccessibleName("What the record is compared with")
+        self.compare.setAccessibleName(tr("What the record is compared with"))
         for choice in Compare:
-            self.compare.addItem(schedule_wording.COMPARE[choice], choice)
-        self.pin_button = QPushButton("Pin")
-        self.pin_button.setToolTip("Keep this record, to compare those opened next with it")
-        self.what_if_button = QPushButton("What if")
-        self.what_if_button.setToolTip("Change decisions of this record, see the prediction, and measure it")
-        self.best_button = QPushButton("Open the best of the task")
-        self.first_button = QPushButton("Open the best of the task")
-        self.left, self.right = RecordPane("record"), RecordPane("record beside it")
-        self._empty = EmptyState("schedules", "No record is open", "", self.first_button)
+            self.compare.addItem(tr(schedule_wording.COMPARE[choice]), choice)
+        self.pin_button = QPushButton(tr("Pin"))
+        self.pin_button.setToolTip(tr("Keep this record, to compare those opened next with it"))
+        self.what_if_button = QPushButton(tr("What if"))
+        self.what_if_button.setToolTip(tr("Change decisions of this record, see the prediction, and measure it"))
+        self.best_button = QPushButton(tr("Open the best of the task"))
+        self.first_button = QPushButton(tr("Open the best of the task"))
+        self.left, self.right = RecordPane("record"), RecordPane(tr("record beside it"))
+        self._empty = EmptyState("schedules", tr("No record is open"), "", self.first_button)
         self._stack = QStackedWidget()
         self._lay_out()
         self._connect()
@@ -127,7 +128,9 @@ class SchedulesPanel(QWidget):
         pinned = schedules.pinned is not None
         item = self.compare.model().item(self.compare.findData(Compare.PINNED))  # type: ignore[attr-defined]
         item.setEnabled(pinned)
-        self.compare.setToolTip(schedule_wording.pinned(schedules.pinned) or "Pin a record to compare others with it")
+        self.compare.setToolTip(
+            schedule_wording.pinned(schedules.pinned) or tr("Pin a record to compare others with it")
+        )
         self.compare.setEnabled(schedules.chosen.view is not None)
         self.pin_button.setEnabled(schedules.chosen.view is not None)
         self.what_if_button.setEnabled(schedules.chosen.view is not None)
@@ -135,7 +138,7 @@ class SchedulesPanel(QWidget):
         self._empty.say(schedule_wording.empty(name))
         for button in (self.best_button, self.first_button):
             button.setEnabled(bool(name) and schedules.tuned)
-            button.setToolTip(f"The best record of {name}" if name else "Select a task first")
+            button.setToolTip(tr("The best record of {name}", name=name) if name else tr("Select a task first"))
 
     def _say(self) -> None:
         """What is awaited, else how the two records differ."""

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from app.icons import icon
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.parts import label, line
 
 _RECENT_SHOWN = 4
@@ -23,12 +24,12 @@ class StartPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._picture = QLabel()
-        self._open = QPushButton("Open a network…")
+        self._open = QPushButton(tr("Open a network…"))
         self._open.setObjectName("primary")
-        self._open.setToolTip("Open an ONNX file (Ctrl+O)")
+        self._open.setToolTip(tr("Open an ONNX file (Ctrl+O)"))
         self._open.clicked.connect(lambda: self.open_requested.emit(None))
-        self.sample_button = QPushButton("Tune the sample network")
-        self.sample_button.setToolTip("Tune the bundled network on this machine for the minutes set at the left")
+        self.sample_button = QPushButton(tr("Tune the sample network"))
+        self.sample_button.setToolTip(tr("Tune the bundled network on this machine for the minutes set at the left"))
         self.sample_button.clicked.connect(self.sample_requested)
         self._status = label("", "muted", wrap=True)
         self._recent = QVBoxLayout()
@@ -52,14 +53,14 @@ class StartPage(QWidget):
         heading.addStretch()
         layout.addLayout(heading)
         layout.addWidget(
-            label("Tune an ONNX network for this machine, and see why each candidate was tried.", wrap=True)
+            label(tr("Tune an ONNX network for this machine, and see why each candidate was tried."), wrap=True)
         )
         buttons = QHBoxLayout()
         buttons.addWidget(self._open)
         buttons.addWidget(self.sample_button)
         buttons.addStretch()
         layout.addLayout(buttons)
-        layout.addWidget(label("You can also drop an .onnx file anywhere on this window.", "muted", wrap=True))
+        layout.addWidget(label(tr("You can also drop an .onnx file anywhere on this window."), "muted", wrap=True))
         layout.addWidget(line())
         layout.addLayout(self._recent)
         layout.addWidget(self._status)
@@ -69,7 +70,7 @@ class StartPage(QWidget):
         while (item := self._recent.takeAt(0)) is not None:
             if widget := item.widget():
                 widget.deleteLater()
-        self._recent.addWidget(label("Recent networks" if paths else "No network was opened yet.", "muted"))
+        self._recent.addWidget(label(tr("Recent networks") if paths else tr("No network was opened yet."), "muted"))
         for path in paths[:_RECENT_SHOWN]:
             button = QPushButton(f"{Path(path).name}   ({Path(path).parent})")
             button.setObjectName("link")

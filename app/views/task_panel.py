@@ -20,6 +20,7 @@ from app.models.run_state import RunState
 from app.models.task_columns import TaskColumn
 from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.copy_table import CopyTable
 from app.widgets.limit_delegate import LimitDelegate
 from app.widgets.parts import EmptyState, label
@@ -52,8 +53,8 @@ class TaskPanel(QWidget):
         self._facts = label("", "muted")
         self._facts.setMinimumWidth(40)
         self._filter = QLineEdit()
-        self._filter.setPlaceholderText("Filter tasks")
-        self._filter.setAccessibleName("Filter tasks by name")
+        self._filter.setPlaceholderText(tr("Filter tasks"))
+        self._filter.setAccessibleName(tr("Filter tasks by name"))
         self._filter.setClearButtonEnabled(True)
         self._filter.setMaximumWidth(200)
         self.proxy = QSortFilterProxyModel(self)
@@ -61,11 +62,13 @@ class TaskPanel(QWidget):
         self.proxy.setSortRole(SORT_ROLE)
         self.proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self._filter.textChanged.connect(self.proxy.setFilterFixedString)
-        self.table = CopyTable("Tasks of the network")
+        self.table = CopyTable(tr("Tasks of the network"))
         self._delegate = ShareDelegate(FRACTION_ROLE, self)
         self._set_up_table()
         self._empty = EmptyState(
-            "tasks", "No tasks yet", "Open a network: its tasks, their weight and cost appear here within seconds."
+            "tasks",
+            tr("No tasks yet"),
+            tr("Open a network: its tasks, their weight and cost appear here within seconds."),
         )
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
@@ -95,9 +98,9 @@ class TaskPanel(QWidget):
         table.selectionModel().selectionChanged.connect(self._tell_selection)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         for text, act in (
-            ("&Tune only the selected task", self._choose_selected),
-            ("Tune &all tasks", self._choose_all),
-            ("Set the selected task's &budget", self._edit_budget),
+            (tr("&Tune only the selected task"), self._choose_selected),
+            (tr("Tune &all tasks"), self._choose_all),
+            (tr("Set the selected task's &budget"), self._edit_budget),
         ):
             action = QAction(text, table)
             action.triggered.connect(act)

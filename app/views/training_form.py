@@ -9,6 +9,7 @@ from app.icons import icon
 from app.models.checkpoint_table import CheckpointTableModel, start_model
 from app.models.training_state import TrainingRequest
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.parts import label
 from tcl_core.checkpoint_events import CheckpointFacts
 from tcl_core.config import COST_MODELS, LEARNED_MODEL
@@ -27,10 +28,10 @@ class TrainingForm(QWidget):
         self._checkpoints = checkpoints
         self._free = False
         self._platform, self._parent, self._model = QComboBox(), QComboBox(), QComboBox()
-        self._platform.setToolTip("Whose records teach, with how many succeeded")
-        self._parent.setToolTip("The checkpoint to go on from; a learned one carries over what it knows")
+        self._platform.setToolTip(tr("Whose records teach, with how many succeeded"))
+        self._parent.setToolTip(tr("The checkpoint to go on from; a learned one carries over what it knows"))
         self._model.addItems([name for name in COST_MODELS if name != _BLIND])
-        self._model.setToolTip("The cost model to train")
+        self._model.setToolTip(tr("The cost model to train"))
         for box in (self._platform, self._parent, self._model):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(10)
@@ -38,14 +39,14 @@ class TrainingForm(QWidget):
         self._share.setRange(1, 100)
         self._share.setValue(100)
         self._share.setSuffix(" %")
-        self._share.setToolTip("Share of each task's records to train on, chosen by rdu")
+        self._share.setToolTip(tr("Share of each task's records to train on, chosen by rdu"))
         self._seed.setRange(0, 2_147_483_647)
         for field in (self._share, self._seed):
             field.lineEdit().setTextMargins(5, 0, 0, 0)
-        self.train_button = QPushButton("Train")
-        self.train_button.setToolTip("Train a cost model on these records and test it on networks it has not seen")
-        self.learn_button = QPushButton("Learn")
-        self.learn_button.setToolTip("Carry a learned checkpoint on to this platform, or begin one with it")
+        self.train_button = QPushButton(tr("Train"))
+        self.train_button.setToolTip(tr("Train a cost model on these records and test it on networks it has not seen"))
+        self.learn_button = QPushButton(tr("Learn"))
+        self.learn_button.setToolTip(tr("Carry a learned checkpoint on to this platform, or begin one with it"))
         self._hint = label("", "muted", wrap=True)
         self._lay_out()
         self.train_button.clicked.connect(lambda: self.train_requested.emit(self.request(learn=False)))
@@ -60,16 +61,16 @@ class TrainingForm(QWidget):
         grid.setVerticalSpacing(6)
         grid.setColumnStretch(1, 1)
         fields = (
-            ("Platform", self._platform),
-            ("Go on from", self._parent),
-            ("Cost model", self._model),
-            ("Share", self._share),
-            ("Seed", self._seed),
+            (tr("Platform"), self._platform),
+            (tr("Go on from"), self._parent),
+            (tr("Cost model"), self._model),
+            (tr("Share"), self._share),
+            (tr("Seed"), self._seed),
         )
         for number, (text, field) in enumerate(fields):
             caption = label(text)
             caption.setBuddy(field)
-            field.setAccessibleName(f"{text} of the training")
+            field.setAccessibleName(tr("{text} of the training", text=text))
             grid.addWidget(caption, number, 0)
             grid.addWidget(field, number, 1)
         buttons = QHBoxLayout()
@@ -121,7 +122,9 @@ class TrainingForm(QWidget):
         self._platform.clear()
         for one in self._checkpoints.platforms:
             good = one.records - one.failed
-            self._platform.addItem(f"{one.platform.name} ({good:,} records)", one.platform.fingerprint)
+            self._platform.addItem(
+                tr("{name} ({good:,} records)", name=one.platform.name, good=good), one.platform.fingerprint
+            )
         self._platform.setCurrentIndex(max(0, self._platform.findData(chosen)))
         self._platform.blockSignals(False)
         self._list_parents()
@@ -130,7 +133,7 @@ class TrainingForm(QWidget):
         chosen, kind = self._parent.currentData(), self._kind()
         self._parent.blockSignals(True)
         self._parent.clear()
-        self._parent.addItem("nothing", None)
+        self._parent.addItem(tr("nothing"), None)
         for one in self._checkpoints.checkpoints:
             if one.fits and not one.problem and (one.platform is None or one.platform.kind == kind):
                 self._parent.addItem(f"{one.name} ({one.model})", one.path)
@@ -156,9 +159,9 @@ class TrainingForm(QWidget):
         if parent is not None:
             self._model.setCurrentText(start_model(parent))
         if not useful:
-            self._hint.setText("There are no records to learn from yet: tune a network first.")
+            self._hint.setText(tr("There are no records to learn from yet: tune a network first."))
         elif not learnable:
-            self._hint.setText("Learning goes on from a learned checkpoint (ckd), or from nothing.")
+            self._hint.setText(tr("Learning goes on from a learned checkpoint (ckd), or from nothing."))
         else:
             self._hint.setText("")
         self._hint.setVisible(bool(self._hint.text()))

@@ -9,13 +9,14 @@ from app.icons import icon
 from app.models import quantities
 from app.models.training_state import Job, TrainingState
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.widgets.parts import label
 from tcl_core.checkpoint_events import PassFinished
 
 _STOP_HINTS = {
     Job.COPY: "",
-    Job.TRAINING: "Stop; a training keeps the weights of its best pass, learning keeps nothing",
-    Job.EVALUATION: "Stop; the figures that are known by then are shown",
+    Job.TRAINING: later("Stop; a training keeps the weights of its best pass, learning keeps nothing"),
+    Job.EVALUATION: later("Stop; the figures that are known by then are shown"),
 }
 
 
@@ -33,7 +34,7 @@ class TrainingProgress(QWidget):
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(180)
-        self.stop_button = QPushButton("Stop")
+        self.stop_button = QPushButton(tr("Stop"))
         self.stop_button.clicked.connect(self.stop_requested)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 2, 0, 0)
@@ -58,18 +59,23 @@ class TrainingProgress(QWidget):
         self.setVisible(training.active)
         if not training.active:
             return
-        self._phase.setText("Stopping" if training.stopping else training.phase)
+        self._phase.setText(tr("Stopping") if training.stopping else training.phase)
         done, total, text = _progress(training)
         self._told.setText(text)
         self._bar.setRange(0, total)
         self._bar.setValue(done)
-        self._bar.setAccessibleName(f"{training.job.value.capitalize()}: {done} of {total} done")
+        self._bar.setAccessibleName(
+            tr("{job}: {done} of {total} done", job=training.job.value.capitalize(), done=done, total=total)
+        )
         self.stop_button.setVisible(training.stoppable)
-        self.stop_button.setText("End now" if training.stopping else "Stop")
+        self.stop_button.setText(tr("End now") if training.stopping else tr("Stop"))
         self.stop_button.setToolTip(
-            f"End the engine if it does not stop within two seconds; nothing of this {training.job.value} is kept then"
+            tr(
+                "End the engine if it does not stop within two seconds; nothing of this {job} is kept then",
+                job=training.job.value,
+            )
             if training.stopping
-            else _STOP_HINTS[training.job]
+            else tr(_STOP_HINTS[training.job])
         )
 
 
@@ -77,17 +83,27 @@ def _progress(training: TrainingState) -> tuple[int, int, str]:
     """Steps or passes done and to do (0 and 0 while nobody knows), and what is said of them."""
     if training.job is Job.EVALUATION:
         step = training.step
-        return (step.done, step.total, f"{step.done} of {step.total} done") if step else (0, 0, "")
+        return (
+            (step.done, step.total, tr("{done} of {total} done", done=step.done, total=step.total))
+            if step
+            else (0, 0, "")
+        )
     last = training.passes[-1] if training.passes and training.job is Job.TRAINING else None
     return (last.epoch, last.epochs, told(last)) if last else (0, 0, "")
 
 
 def told(report: PassFinished) -> str:
     """One pass in one line."""
-    parts = [f"pass {report.epoch} of {report.epochs}"]
+    parts = [tr("pass {epoch} of {epochs}", epoch=report.epoch, epochs=report.epochs)]
     if report.loss is not None:
-        parts.append(f"loss {report.loss:.4f}")
+        parts.append(tr("loss {loss:.4f}", loss=report.loss))
     if report.validation_top1 is not None:
-        parts.append(f"validation top-1 {report.validation_top1:.3f} (best in pass {report.best_epoch})")
+        parts.append(
+            tr(
+                "validation top-1 {validation_top1:.3f} (best in pass {best_epoch})",
+                validation_top1=report.validation_top1,
+                best_epoch=report.best_epoch,
+            )
+        )
     parts.append(quantities.clock(report.seconds))
     return " · ".join(parts)

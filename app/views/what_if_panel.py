@@ -22,12 +22,13 @@ from app.models.schedule_wording import outcome
 from app.models.task_table import TaskTableModel
 from app.models.what_if import WhatIf
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.widgets.copy_table import CopyTable
 from app.widgets.decision_list import DecisionList
 from app.widgets.parts import EmptyState, label
 from app.widgets.prediction_card import PredictionCard
 
-_NONE_MADE = "Turn a decision and measure it: it is listed here, and kept as a record."
+_NONE_MADE = later("Turn a decision and measure it: it is listed here, and kept as a record.")
 _CHANGED = 1
 _WIDTHS = {0: 28, _CHANGED: 110, 2: 86, 3: 76, 4: 82}
 
@@ -51,15 +52,15 @@ class WhatIfPanel(QWidget):
         self._what_if, self._schedules, self._tasks, self._run = what_if, schedules, tasks, run
         self.title, self.facts = label("", "section"), label("", "muted")
         self.undo, self.redo = what_if.undo.createUndoAction(self), what_if.undo.createRedoAction(self)
-        self.reset = QAction("Back to the record", self)
-        self.best_button = QPushButton("Start from the best of the task")
-        self.first_button = QPushButton("Start from the best of the task")
+        self.reset = QAction(tr("Back to the record"), self)
+        self.best_button = QPushButton(tr("Start from the best of the task"))
+        self.first_button = QPushButton(tr("Start from the best of the task"))
         self.decisions = DecisionList(what_if)
         self.card = PredictionCard(what_if, run)
-        self.table = CopyTable("What-ifs that were measured")
-        self.open_button, self.take_button = QPushButton("Open in Schedules"), QPushButton("Take its decisions")
-        self._no_made = label(_NONE_MADE, "muted", wrap=True)
-        self._empty = EmptyState("what-if", "No record is open for what-ifs", "", self.first_button)
+        self.table = CopyTable(tr("What-ifs that were measured"))
+        self.open_button, self.take_button = QPushButton(tr("Open in Schedules")), QPushButton(tr("Take its decisions"))
+        self._no_made = label(tr(_NONE_MADE), "muted", wrap=True)
+        self._empty = EmptyState("what-if", tr("No record is open for what-ifs"), "", self.first_button)
         self._stack = QStackedWidget()
         self._set_up()
         self._lay_out()
@@ -74,15 +75,15 @@ class WhatIfPanel(QWidget):
             action.setShortcuts(keys)
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             self.addAction(action)
-        self.reset.setToolTip("Take the opened record's decisions again; this can be undone")
+        self.reset.setToolTip(tr("Take the opened record's decisions again; this can be undone"))
         self.table.setModel(self._what_if.made)
         header = self.table.horizontalHeader()
         header.setMinimumSectionSize(28)
         for column, width in _WIDTHS.items():
             self.table.setColumnWidth(column, width)
         header.setSectionResizeMode(_CHANGED, QHeaderView.ResizeMode.Stretch)
-        self.open_button.setToolTip("Show the selected what-if in the schedules panel")
-        self.take_button.setToolTip("Turn the decisions to those of the selected what-if; this can be undone")
+        self.open_button.setToolTip(tr("Show the selected what-if in the schedules panel"))
+        self.take_button.setToolTip(tr("Turn the decisions to those of the selected what-if; this can be undone"))
 
     def _lay_out(self) -> None:
         words = QVBoxLayout()
@@ -159,8 +160,10 @@ class WhatIfPanel(QWidget):
         desk = what_if.desk
         self._stack.setCurrentIndex(0 if desk is None else 1)
         if desk is not None:
-            self.title.setText(f"{desk.task_name} · sketch {desk.record.candidate.sketch}")
-            self.facts.setText(f"started from {outcome(desk.record, desk.best_s)}")
+            self.title.setText(
+                tr("{task_name} · sketch {sketch}", task_name=desk.task_name, sketch=desk.record.candidate.sketch)
+            )
+            self.facts.setText(tr("started from {outcome}", outcome=outcome(desk.record, desk.best_s)))
             self.decisions.refresh()
             self.card.refresh()
         self._empty.say(self._hint())
@@ -170,18 +173,22 @@ class WhatIfPanel(QWidget):
         if self._what_if.problem:
             return self._what_if.problem
         if self._what_if.opening:
-            return "Reading the record's decisions."
+            return tr("Reading the record's decisions.")
         name = self._selected_task()
         if name:
-            return f"Press What if on a record in Schedules, or start from the best record of {name}."
-        return "Press What if on a record in Schedules. Or select a task, and start from its best record."
+            return tr("Press What if on a record in Schedules, or start from the best record of {name}.", name=name)
+        return tr("Press What if on a record in Schedules. Or select a task, and start from its best record.")
 
     def _enable(self) -> None:
         what_if = self._what_if
         name = self._selected_task()
         for button in (self.best_button, self.first_button):
             button.setEnabled(bool(name) and self._schedules.tuned and not what_if.opening)
-            button.setToolTip(f"Change the decisions of the best record of {name}" if name else "Select a task first")
+            button.setToolTip(
+                tr("Change the decisions of the best record of {name}", name=name)
+                if name
+                else tr("Select a task first")
+            )
         self.reset.setEnabled(what_if.decisions != what_if.own)
         row = self._selected()
         chosen = None if row is None else what_if.made.made(row).record

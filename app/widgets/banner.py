@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 from app.icons import icon
 from app.models.announcement import Announcement, Mood
 from app.tokens import LIGHT, Tokens
+from app.translation import tr
 from app.widgets.parts import label
 
 _ICONS = {Mood.GOOD: "check", Mood.NEUTRAL: "info", Mood.WARN: "warning", Mood.BAD: "warning"}
@@ -30,8 +31,8 @@ class Banner(QFrame):
         self._action.clicked.connect(self._act)
         self._close = QToolButton()
         self._close.setAutoRaise(True)
-        self._close.setToolTip("Dismiss")
-        self._close.setAccessibleName("Dismiss the message")
+        self._close.setToolTip(tr("Dismiss"))
+        self._close.setAccessibleName(tr("Dismiss the message"))
         self._close.clicked.connect(self._dismiss)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 8, 8, 8)

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from app.translation import tr
 from tcl_core.checkpoint_events import CheckpointFacts
 from tcl_core.config import COLD
 
@@ -27,8 +28,10 @@ class CheckpointBox(QComboBox):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(8)
         self.setToolTip(
-            "What the cost model starts from. Default: what was set as that, else the model of the workspace's earlier "
-            "runs, else what ships"
+            tr(
+                "What the cost model starts from. Default: what was set as that, else the model of "
+                "the workspace's earlier runs, else what ships"
+            )
         )
         self.activated.connect(self._activated)
         self._fill()
@@ -51,15 +54,15 @@ class CheckpointBox(QComboBox):
     def _fill(self) -> None:
         self.blockSignals(True)
         self.clear()
-        self.addItem("default", ("", None))
-        self.addItem("none: a cold start", ("", COLD))
+        self.addItem(tr("default"), ("", None))
+        self.addItem(tr("none: a cold start"), ("", COLD))
         for one in self._listed:
             self.addItem(f"{one.name} ({one.kind}, {one.model})", ("", one.path))
         known = {None, COLD, *(one.path for one in self._listed)}
         if self._checkpoint not in known and self._checkpoint is not None:
             self.addItem(Path(self._checkpoint).name, ("", self._checkpoint))
         self.insertSeparator(self.count())
-        self.addItem("file…", (_BROWSE, None))
+        self.addItem(tr("file…"), (_BROWSE, None))
         self._show_choice()
         self.blockSignals(False)
 

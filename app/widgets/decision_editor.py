@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from app.models.tile_choices import factors_at, split_with
 from app.models.what_if_wording import name, ordinal
+from app.translation import tr
 from app.widgets.parts import label
 from tcl_core.domain import Decision, DecisionKind
 from tcl_core.what_if_events import Control
@@ -55,11 +56,15 @@ class DecisionEditor(QWidget):
 
     def _add_factors(self, layout: QHBoxLayout) -> None:
         for place in range(len(self._control.values[0])):
-            box = _Box(f"{ordinal(place + 1)} factor, {name(self._control)}", _FACTOR_WIDTH)
+            box = _Box(
+                tr("{ordinal} factor, {name}", ordinal=ordinal(place + 1), name=name(self._control)), _FACTOR_WIDTH
+            )
             for factor in factors_at(self._control.values, place):
                 box.addItem(str(factor), factor)
             box.setEnabled(box.count() > 1)
-            box.setToolTip(f"Extent of the {ordinal(place + 1)} loop from outside; the other factors follow")
+            box.setToolTip(
+                tr("Extent of the {ordinal} loop from outside; the other factors follow", ordinal=ordinal(place + 1))
+            )
             box.activated.connect(partial(self._choose_factor, place))
             if place:
                 layout.addWidget(label("×", "muted"))
@@ -70,7 +75,7 @@ class DecisionEditor(QWidget):
         box = _Box(name(self._control), _CHOICE_WIDTH)
         box.addItems(self._control.labels)
         box.setEnabled(box.count() > 1)
-        box.setToolTip("" if box.count() > 1 else "It has one legal value only")
+        box.setToolTip("" if box.count() > 1 else tr("It has one legal value only"))
         box.activated.connect(self._choose_value)
         layout.addWidget(box)
         self.boxes.append(box)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePol
 
 from app.models import what_if_wording as wording
 from app.models.what_if import WhatIf
+from app.translation import tr
 from app.widgets.decision_editor import DecisionEditor
 from app.widgets.parts import label
 from tcl_core.what_if_events import Control
@@ -27,7 +28,7 @@ class DecisionList(QScrollArea):
         self.notes: list[QLabel] = []
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAccessibleName("Decisions of the schedule")
+        self.setAccessibleName(tr("Decisions of the schedule"))
 
     def refresh(self) -> None:
         """Show the model."""
@@ -63,7 +64,7 @@ class DecisionList(QScrollArea):
             self.editors.append(editor)
             self.notes.append(note)
         if not self._controls:
-            grid.addWidget(label("This sketch has no decision to change.", "muted"), 0, 0)
+            grid.addWidget(label(tr("This sketch has no decision to change."), "muted"), 0, 0)
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(2 * len(self._controls) + 1, 1)
         self.setWidget(content)
@@ -73,6 +74,6 @@ class DecisionList(QScrollArea):
         control, now, own = self._controls[slot], self._what_if.decisions[slot], self._what_if.own[slot]
         answer = self._what_if.answer
         replayed = answer.replayed.decisions[slot] if answer and answer.replayed else now
-        notes = [f"replay: {wording.value(control, replayed)}"] if replayed != now else []
-        notes += [f"was {wording.value(control, own)}"] if own != now else []
+        notes = [tr("replay: {value}", value=wording.value(control, replayed))] if replayed != now else []
+        notes += [tr("was {value}", value=wording.value(control, own))] if own != now else []
         return ", ".join(notes)

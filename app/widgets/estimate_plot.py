@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.models import quantities
 from app.tokens import LIGHT, Tokens
+from app.translation import tr
 from app.widgets.axes import ClockAxis, LogAxis
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
@@ -38,12 +39,12 @@ class EstimatePlot(PlotFrame):
         horizontal = ClockAxis(orientation="bottom")
         super().__init__(
             {"left": LogAxis(orientation="left"), "bottom": horizontal},
-            "Best latency so far",
-            "Line plot; the sum over tasks of weight times best latency, or the best of one task, over the run.",
+            tr("Best latency so far"),
+            tr("Line plot; the sum over tasks of weight times best latency, or the best of one task, over the run."),
             parent,
         )
         self._tokens, self._horizontal = LIGHT, horizontal
-        self._plot.setLabel("left", "latency (ms)")
+        self._plot.setLabel("left", tr("latency (ms)"))
         self._curve = pg.PlotDataItem(stepMode="right", antialias=True)
         self._plot.addItem(self._curve)
         self._plot.getViewBox().setDefaultPadding(0.16)  # names of lines at the edge need their height
@@ -68,7 +69,7 @@ class EstimatePlot(PlotFrame):
     def set_horizontal(self, *, trials: bool) -> None:
         """Over trials, or over the run's time."""
         self._horizontal.set_plain(plain=trials)
-        self._plot.setLabel("bottom", "trials" if trials else "time of the run (min:s)")
+        self._plot.setLabel("bottom", tr("trials") if trials else tr("time of the run (min:s)"))
 
     def show_estimate(self, x: Floats, estimate_ms: Floats, references: tuple[tuple[str, float], ...]) -> None:
         """Show the curve `(N,)` and lines of (name, milliseconds)."""
@@ -92,7 +93,9 @@ class EstimatePlot(PlotFrame):
                 # The lowest line is named below itself: two lines are often close, and three never are.
                 below = 0 if references[name] == lowest else 1
                 line.label.anchors = [(1, below), (1, below)]
-                line.label.setFormat(f"{name} {quantities.digits(references[name])} ms")
+                line.label.setFormat(
+                    tr("{name} {references} ms", name=name, references=quantities.digits(references[name]))
+                )
                 line.setValue(math.log10(max(references[name], 1e-9)))
 
     def _colour_line(self, name: str, line: Any) -> None:

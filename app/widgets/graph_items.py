@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QGraphicsRectIte
 from app.models.graph_looks import Look, Mark
 from app.models.network_graph import Box
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.graph_geometry import BOX_HEIGHT, BOX_WIDTH
 from tcl_core.graphs import NodeKind
 
@@ -188,7 +189,7 @@ class FrameItem(QGraphicsRectItem):
         self._ink = QColor()
         self.setZValue(-2.0)
         self.setAcceptedMouseButtons(Qt.MouseButton.NoButton)
-        self.setToolTip(f"Block {title}; double-click folds it.")
+        self.setToolTip(tr("Block {title}; double-click folds it.", title=title))
 
     def set_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

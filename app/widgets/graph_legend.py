@@ -8,9 +8,15 @@ from PySide6.QtWidgets import QWidget
 
 from app.models.graph_looks import Look, Mark
 from app.tokens import LIGHT, Tokens
+from app.translation import later, tr
 from app.widgets.graph_items import LINES, fill
 
-_MARKS = ((Mark.UNMEASURED, "not measured"), (Mark.MEASURED, "measured"), (Mark.BUSY, "busy"), (Mark.DONE, "done"))
+_MARKS = (
+    (Mark.UNMEASURED, later("not measured")),
+    (Mark.MEASURED, later("measured")),
+    (Mark.BUSY, later("busy")),
+    (Mark.DONE, later("done")),
+)
 _SWATCH = 18.0
 _RAMP = 70.0
 _GAP = 14.0
@@ -28,8 +34,12 @@ class GraphLegend(QWidget):
     def show_ramp(self, low: str, high: str) -> None:
         """Name the ends of the ramp; "" for no ramp."""
         self._low, self._high = low, high
-        marks = ", ".join(words for _, words in _MARKS)
-        self.setAccessibleName(f"Colours from {low} to {high}; lines: {marks}" if high else f"Lines: {marks}")
+        marks = ", ".join(words for _, words in _marks())
+        self.setAccessibleName(
+            tr("Colours from {low} to {high}; lines: {marks}", low=low, high=high, marks=marks)
+            if high
+            else tr("Lines: {marks}", marks=marks)
+        )
         self.updateGeometry()
         self.update()
 
@@ -40,7 +50,7 @@ class GraphLegend(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802  Qt's name
         metrics = QFontMetricsF(self.font())
-        width = sum(_SWATCH + 5 + metrics.horizontalAdvance(words) + _GAP for _, words in _MARKS)
+        width = sum(_SWATCH + 5 + metrics.horizontalAdvance(words) + _GAP for _, words in _marks())
         if self._high:
             width += _RAMP + 10 + metrics.horizontalAdvance(self._low + self._high) + 2 * _GAP
         return QSize(round(width), round(metrics.height()) + 6)
@@ -50,7 +60,7 @@ class GraphLegend(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         left = self._paint_ramp(painter, 1.0) if self._high else 1.0
         metrics, middle = QFontMetricsF(self.font()), self.height() / 2
-        for mark, words in _MARKS:
+        for mark, words in _marks():
             if left + _SWATCH + 5 + metrics.horizontalAdvance(words) > self.width():
                 return
             look = Look(mark=mark, value="" if self._high else words)
@@ -77,3 +87,7 @@ class GraphLegend(QWidget):
         width = metrics.horizontalAdvance(words)
         painter.drawText(QRectF(left, 0, width + 2, self.height()), Qt.AlignmentFlag.AlignVCenter, words)
         return left + width
+
+
+def _marks() -> list[tuple[Mark, str]]:
+    return [(mark, tr(words)) for mark, words in _MARKS]

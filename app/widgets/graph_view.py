@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QGraphicsItem, QGraphicsScen
 from app.models.graph_looks import Look
 from app.models.network_graph import Drawing
 from app.tokens import LIGHT, Tokens
+from app.translation import tr
 from app.widgets.graph_geometry import BOX_HEIGHT, BOX_WIDTH, Flow, Geometry
 from app.widgets.graph_items import BoxItem, EdgeItem, FrameItem
 from app.widgets.minimap import Minimap
@@ -49,8 +50,8 @@ class GraphView(QGraphicsView):
         self.setTransformationAnchor(QGraphicsView.ViewportAnchor.AnchorUnderMouse)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setAccessibleName("Graph of the network")
-        self.setAccessibleDescription("Arrow keys move, plus and minus zoom, 0 fits. The task table says the same.")
+        self.setAccessibleName(tr("Graph of the network"))
+        self.setAccessibleDescription(tr("Arrow keys move, plus and minus zoom, 0 fits. The task table says the same."))
         self.minimap = Minimap(self)
         self.minimap.moved.connect(self._go)
         for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):

@@ -7,6 +7,7 @@ from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QSpinBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app.models.task_columns import NO_LIMIT
+from app.translation import tr
 
 _MOST = 10_000_000
 _STEP = 16
@@ -19,10 +20,10 @@ class TrialsBox(QSpinBox):
         super().__init__(parent)
         self.setRange(0, _MOST)
         self.setSingleStep(_STEP)
-        self.setSpecialValueText(NO_LIMIT)
+        self.setSpecialValueText(tr(NO_LIMIT))
         self.setFrame(False)
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.setAccessibleName("Most trials of the task in the next run")
+        self.setAccessibleName(tr("Most trials of the task in the next run"))
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Qt's hook: an emptied field is a value, too."""

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPix
 from PySide6.QtWidgets import QWidget
 
 from app.tokens import LIGHT, Tokens
+from app.translation import tr
 from app.widgets.graph_geometry import BOX_HEIGHT, BOX_WIDTH
 from app.widgets.graph_items import BoxItem, fill
 
@@ -28,8 +29,8 @@ class Minimap(QWidget):
         self._whole, self._sight = QRectF(), QRectF()
         self._picture = QPixmap()
         self.setFixedSize(_ROOM)
-        self.setAccessibleName("Overview of the graph")
-        self.setToolTip("Overview: click to go there")
+        self.setAccessibleName(tr("Overview of the graph"))
+        self.setToolTip(tr("Overview: click to go there"))
         self.hide()
 
     def apply_tokens(self, tokens: Tokens) -> None:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.icons import icon
 from app.tokens import Tokens
+from app.translation import later, tr
 
 
 class Saving(StrEnum):
@@ -31,10 +32,10 @@ class Saving(StrEnum):
 
 
 _OFFERS = {
-    Saving.PNG: "Save as &PNG…",
-    Saving.SVG: "Save as &SVG…",
-    Saving.CSV: "Save the numbers as &CSV…",
-    Saving.COPY: "&Copy the numbers",
+    Saving.PNG: later("Save as &PNG…"),
+    Saving.SVG: later("Save as &SVG…"),
+    Saving.CSV: later("Save the numbers as &CSV…"),
+    Saving.COPY: later("&Copy the numbers"),
 }
 
 
@@ -54,12 +55,12 @@ class PlotCard(QFrame):
         self._menu_button = QToolButton()
         self._menu_button.setObjectName("plotmenu")
         self._menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._menu_button.setToolTip("Save or copy this plot")
-        self._menu_button.setAccessibleName(f"Save or copy: {name}")
+        self._menu_button.setToolTip(tr("Save or copy this plot"))
+        self._menu_button.setAccessibleName(tr("Save or copy: {name}", name=name))
         self._menu_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.menu = QMenu(self._menu_button)
         for saving, text in _OFFERS.items():
-            action = self.menu.addAction(text)
+            action = self.menu.addAction(tr(text))
             action.triggered.connect(lambda _=False, saving=saving: self._ask(saving))
         self._menu_button.setMenu(self.menu)
         self._pages, self._footers = QStackedWidget(), QStackedWidget()

@@ -9,11 +9,12 @@ import pyqtgraph as pg
 from PySide6.QtWidgets import QWidget
 
 from app.tokens import Tokens
+from app.translation import later, tr
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 from tcl_core.pool_events import PoolMapped
 
-LEGEND = "◆ chosen   ● pool   △ measured before"
+LEGEND = later("◆ chosen   ● pool   △ measured before")
 
 
 class PoolPlot(PlotFrame):
@@ -26,12 +27,12 @@ class PoolPlot(PlotFrame):
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
         super().__init__(
             {},
-            "Map of the pool",
-            "Scatter plot; each point is a candidate, the closer the more alike to the cost model.",
+            tr("Map of the pool"),
+            tr("Scatter plot; each point is a candidate, the closer the more alike to the cost model."),
             parent,
         )
-        self._plot.setLabel("left", "second direction of the embedding")
-        self._plot.setLabel("bottom", "first direction of the embedding")
+        self._plot.setLabel("left", tr("second direction of the embedding"))
+        self._plot.setLabel("bottom", tr("first direction of the embedding"))
         self._pool = pg.ScatterPlotItem(symbol="o", size=6)
         self._measured = pg.ScatterPlotItem(symbol="t1", size=8, brush=pg.mkBrush(None))
         self._chosen = pg.ScatterPlotItem(symbol="d", size=12)

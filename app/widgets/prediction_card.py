@@ -12,6 +12,7 @@ from app.models.run_state import RunState
 from app.models.schedule_wording import outcome
 from app.models.what_if import WhatIf
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.parts import label
 from tcl_core.what_if_events import WhatIfScored
 
@@ -32,11 +33,11 @@ class PredictionCard(QFrame):
         self.loops, self.model = label("", "muted", wrap=True), label("", "muted", wrap=True)
         self.measured, self.problem = label("", "section", wrap=True), label("", "warn", wrap=True)
         self.reason = label("", "muted", wrap=True)
-        self.measure_button = QPushButton("Measure")
+        self.measure_button = QPushButton(tr("Measure"))
         self.measure_button.setObjectName("primary")
         self.measure_button.setShortcut(QKeySequence(_KEYS))
         self.loops.setToolTip(
-            "The sketch fixes how many loops run in parallel or vectorised; the tiles make their extents"
+            tr("The sketch fixes how many loops run in parallel or vectorised; the tiles make their extents")
         )
         self.measure_button.clicked.connect(self.measure_requested)
         layout = QVBoxLayout(self)
@@ -63,8 +64,8 @@ class PredictionCard(QFrame):
             answer, measuring=self._what_if.measuring, runnable=desk is not None and desk.runnable, run=self._run
         )
         self.measure_button.setEnabled(desk is not None and not reason)
-        self.measure_button.setText("Measuring…" if self._what_if.measuring else "Measure")
-        self.measure_button.setToolTip(reason or f"Compile and time this candidate now ({_KEYS})")
+        self.measure_button.setText(tr("Measuring…") if self._what_if.measuring else tr("Measure"))
+        self.measure_button.setToolTip(reason or tr("Compile and time this candidate now ({keys})", keys=_KEYS))
         measuring = self._what_if.measuring
         waits = (measuring or answer is None) and not self._what_if.problem
         self.reason.setText(wording.awaited(self._run, measuring=measuring) if waits else reason)
@@ -76,10 +77,10 @@ class PredictionCard(QFrame):
         known = prediction is not None and prediction.score is not None
         if prediction is not None and known:
             self.rank.setText(wording.rank(prediction))
-            self.score.setText(f"Predicted score {prediction.score:.2f}; higher is faster")
+            self.score.setText(tr("Predicted score {score:.2f}; higher is faster", score=prediction.score))
             self.alike.setText(wording.alike(prediction))
         else:
-            self.rank.setText("…" if answer is None else "no prediction")
+            self.rank.setText("…" if answer is None else tr("no prediction"))
             self.score.setText("")
             self.alike.setText("")
         self.loops.setText(wording.loops(answer.loops) if answer else "")
@@ -88,7 +89,7 @@ class PredictionCard(QFrame):
     def _show_measured(self, answer: WhatIfScored | None) -> None:
         record = answer.record if answer else None
         best_s = self._what_if.desk.best_s if self._what_if.desk else None
-        self.measured.setText("" if record is None else f"Measured: {outcome(record, best_s)}")
+        self.measured.setText("" if record is None else tr("Measured: {outcome}", outcome=outcome(record, best_s)))
 
     def _problem(self, answer: WhatIfScored | None) -> str:
         if self._what_if.problem:

@@ -27,6 +27,7 @@ from app.models.loop_tree import LoopTreeModel
 from app.models.open_schedules import NOTHING, Opened
 from app.models.trace_table import SHARE_ROLE, StepFilter, TraceColumn, TraceTableModel
 from app.tokens import LIGHT, Tokens
+from app.translation import later, tr
 from app.widgets import schedule_links
 from app.widgets.code_view import CodeView
 from app.widgets.contribution_delegate import ContributionDelegate
@@ -44,7 +45,7 @@ _TRACE_WIDTHS = {
 _SIZES = {3: [320, 490, 450], 2: [520, 450], 1: [1]}
 _WIDE = 1100
 """Pixels from which on three parts have room side by side; below, the loops are a tab beside the texts."""
-_LOOPS, _TRACE = "Loops", "Trace"
+_LOOPS, _TRACE = later("Loops"), later("Trace")
 
 
 class RecordPane(QFrame):
@@ -73,7 +74,7 @@ class RecordPane(QFrame):
         self.title, self.facts = label("", "section"), label("", "muted")
         self.remarks = label("", "muted", wrap=True)
         self.tree, self.loops = QTreeView(), LoopTreeModel(self)
-        self.table, self.trace = CopyTable(f"Trace of the {name}"), TraceTableModel(self)
+        self.table, self.trace = CopyTable(tr("Trace of the {name}", name=name)), TraceTableModel(self)
         self._bars = ContributionDelegate(SHARE_ROLE, self)
         self.tabs, self._split = QTabWidget(), QSplitter(Qt.Orientation.Horizontal)
         self.codes: list[CodeView] = []
@@ -85,7 +86,7 @@ class RecordPane(QFrame):
     def _set_up(self) -> None:
         tree, table = self.tree, self.table
         tree.setModel(self.loops)
-        tree.setAccessibleName(f"Loop tree of the {self._name}")
+        tree.setAccessibleName(tr("Loop tree of the {name}", name=self._name))
         tree.setUniformRowHeights(True)
         tree.setIndentation(12)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -104,8 +105,8 @@ class RecordPane(QFrame):
         self.copy_button.setObjectName("plotmenu")
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.copy_button.setMenu(self._copies)
-        self.copy_button.setToolTip("Copy the loop tree, the trace or a text")
-        self.copy_button.setAccessibleName(f"Copy of the {self._name}")
+        self.copy_button.setToolTip(tr("Copy the loop tree, the trace or a text"))
+        self.copy_button.setAccessibleName(tr("Copy of the {name}", name=self._name))
         self._copies.aboutToShow.connect(self._fill_copies)
 
     def _lay_out(self) -> None:
@@ -155,7 +156,7 @@ class RecordPane(QFrame):
                 part.show()
                 place += 1
             elif self.tabs.indexOf(part) < 0:
-                self.tabs.insertTab(tabbed.index(part), part, name)
+                self.tabs.insertTab(tabbed.index(part), part, tr(name))
         self.tabs.setCurrentIndex(len(tabbed))
         self._split.setSizes(_SIZES[self._split.count()])
 
@@ -210,7 +211,7 @@ class RecordPane(QFrame):
                 rows = schedule_diff.align(*pair)[0 if left else 1]
             code.show_lines(text.lines, text.language, rows, text.start)
             long = theirs is not None and max(len(text.lines), len(theirs.lines)) > schedule_diff.MOST_LINES
-            remark = "Too long for a diff: side by side only." if long else ""
+            remark = tr("Too long for a diff: side by side only.") if long else ""
             note.setText(" ".join(filter(None, (remark, text.note))))
             note.setVisible(bool(note.text()))
 
@@ -232,7 +233,10 @@ class RecordPane(QFrame):
             self.tabs.setCurrentIndex(fixed)
 
     def _add_code(self, text: CodeText) -> None:
-        code, note = CodeView(f"{text.language.value} of the {self._name}"), label("", "muted", wrap=True)
+        code, note = (
+            CodeView(tr("{language} of the {name}", language=text.language.value, name=self._name)),
+            label("", "muted", wrap=True),
+        )
         code.apply_tokens(self._tokens)
         code.line_chosen.connect(partial(self._choose_line, len(self.codes)))
         code.verticalScrollBar().valueChanged.connect(partial(self.scrolled.emit, len(self.codes)))
@@ -357,5 +361,5 @@ class RecordPane(QFrame):
 
     def copies(self) -> dict[str, str]:
         """What can be copied, by name."""
-        found = {"Loop tree": self.loops.as_text(), _TRACE: self.trace.as_text()}
+        found = {tr("Loop tree"): self.loops.as_text(), tr(_TRACE): self.trace.as_text()}
         return found | {text.language.value: "\n".join(text.lines) for text in self._opened.texts}

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.models import quantities
 from app.models.roofline import Roofline
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.axes import LogAxis
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
@@ -27,13 +28,15 @@ class RooflinePlot(PlotFrame):
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
         super().__init__(
             {"left": LogAxis(orientation="left"), "bottom": LogAxis(orientation="bottom")},
-            "Roofline",
-            "Scatter plot under a roof; each task by arithmetic intensity and speed, after its first round and now.",
+            tr("Roofline"),
+            tr(
+                "Scatter plot under a roof; each task by arithmetic intensity and speed, after its first round and now."
+            ),
             parent,
         )
         self._plot.getViewBox().setDefaultPadding(0.12)  # the roof's name stands above it
         self._plot.setLabel("left", "GFLOP/s")
-        self._plot.setLabel("bottom", "arithmetic intensity (FLOP per byte)")
+        self._plot.setLabel("bottom", tr("arithmetic intensity (FLOP per byte)"))
         self._roof = pg.PlotDataItem(antialias=True)
         self._rises = pg.PlotDataItem(antialias=True, connect="pairs")
         self._first = pg.ScatterPlotItem(symbol="o", size=8, brush=pg.mkBrush(None))
@@ -81,7 +84,7 @@ class RooflinePlot(PlotFrame):
         if not shown.roof:
             return
         (low, slope), (ridge, _), (high, peak) = shown.roof
-        self._peak.setText(f"peak {quantities.digits(peak)} GFLOP/s")
+        self._peak.setText(tr("peak {peak} GFLOP/s", peak=quantities.digits(peak)))
         self._peak.setPos(*np.log10([high, peak]))
-        self._bandwidth.setText(f"memory {quantities.digits(slope / low)} GB/s")
+        self._bandwidth.setText(tr("memory {slope} GB/s", slope=quantities.digits(slope / low)))
         self._bandwidth.setPos(*np.log10([np.sqrt(low * ridge), np.sqrt(slope * peak)]))

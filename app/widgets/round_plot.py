@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
@@ -40,12 +41,12 @@ class RoundPlot(PlotFrame):
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
         super().__init__(
             {},
-            "Agreement of score and measurement by round",
-            "Points and lines; rank correlation and pairwise accuracy of each round, 1 is perfect.",
+            tr("Agreement of score and measurement by round"),
+            tr("Points and lines; rank correlation and pairwise accuracy of each round, 1 is perfect."),
             parent,
         )
-        self._plot.setLabel("left", "agreement")
-        self._plot.setLabel("bottom", "round")
+        self._plot.setLabel("left", tr("agreement"))
+        self._plot.setLabel("bottom", tr("round"))
         self._plot.setLimits(yMin=-1.1, yMax=1.15)
         self._plot.enableAutoRange(x=True, y=False)
         self._correlations = pg.ScatterPlotItem(symbol="o", size=7)

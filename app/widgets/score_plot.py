@@ -11,6 +11,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtWidgets import QWidget
 
 from app.tokens import Tokens
+from app.translation import tr
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
@@ -31,14 +32,14 @@ class ScorePlot(PlotFrame):
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
         super().__init__(
             {},
-            "Predicted score against measured speed",
-            "Scatter plot; each point is one record, higher and further right is faster.",
+            tr("Predicted score against measured speed"),
+            tr("Scatter plot; each point is one record, higher and further right is faster."),
             parent,
         )
         self._plot.setYRange(-0.03, 1.05, padding=0)
         self._plot.setLimits(yMin=-0.1, yMax=1.15)
         self._plot.enableAutoRange(x=True, y=False)
-        self._plot.setLabel("left", "measured relative speed")
+        self._plot.setLabel("left", tr("measured relative speed"))
         self._density = pg.ImageItem()
         self._density.setZValue(-10)
         self._measured = pg.ScatterPlotItem(symbol="o", size=7)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.models import quantities
 from app.tokens import LIGHT, Tokens
+from app.translation import tr
 from app.widgets.axes import ClockAxis
 from app.widgets.plot_frame import PlotFrame
 
@@ -23,12 +24,12 @@ class StagePlot(PlotFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             {"bottom": ClockAxis(orientation="bottom")},
-            "Time by stage",
-            "Bar plot; how long the run spent in each stage.",
+            tr("Time by stage"),
+            tr("Bar plot; how long the run spent in each stage."),
             parent,
         )
         self._tokens = LIGHT
-        self._plot.setLabel("bottom", "time (min:s)")
+        self._plot.setLabel("bottom", tr("time (min:s)"))
         self._plot.setMouseEnabled(x=False, y=False)
         self._bars = pg.BarGraphItem(x0=[], y=[], width=[], height=_BAR)
         self._plot.addItem(self._bars)
@@ -77,4 +78,4 @@ class StagePlot(PlotFrame):
 
 def _duration(seconds: float) -> str:
     """Seconds with a digit behind the point below a minute, else as a clock."""
-    return f"{seconds:.1f} s" if seconds < 60 else f"{quantities.clock(seconds)} min"
+    return f"{seconds:.1f} s" if seconds < 60 else tr("{seconds} min", seconds=quantities.clock(seconds))

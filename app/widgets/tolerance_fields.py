@@ -7,11 +7,12 @@ import math
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
+from app.translation import later, tr
 from app.widgets.parts import label
 
 _PARTS = (
-    ("rtol", "Relative tolerance: a part of onnxruntime's value, such as 1e-3"),
-    ("atol", "Absolute tolerance: added to the relative one, such as 1e-3"),
+    ("rtol", later("Relative tolerance: a part of onnxruntime's value, such as 1e-3")),
+    ("atol", later("Absolute tolerance: added to the relative one, such as 1e-3")),
 )
 
 
@@ -28,8 +29,8 @@ class ToleranceFields(QWidget):
         layout.setSpacing(6)
         for name, hint in _PARTS:
             field = QLineEdit()
-            field.setToolTip(hint)
-            field.setAccessibleName(hint.split(":", maxsplit=1)[0])
+            field.setToolTip(tr(hint))
+            field.setAccessibleName(tr(hint).split(":", maxsplit=1)[0])
             field.setMinimumWidth(60)
             field.textEdited.connect(self.changed)
             caption = label(name)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QWidget
 
+from app.translation import later, tr
+
 _PARTS = (
-    ("R", "Representativeness: how well a candidate stands for those around it"),
-    ("D", "Diversity: how far it lies from what was chosen and measured"),
-    ("U", "Uncertainty: how unsure the cost model is of it"),
+    ("R", later("Representativeness: how well a candidate stands for those around it")),
+    ("D", later("Diversity: how far it lies from what was chosen and measured")),
+    ("U", later("Uncertainty: how unsure the cost model is of it")),
 )
 
 
@@ -29,8 +31,8 @@ class WeightFields(QWidget):
             field.setRange(0.0, 9.99)
             field.setSingleStep(0.05)
             field.setPrefix(f"{letter} ")
-            field.setToolTip(f"Weight of {hint[0].lower()}{hint[1:]}")
-            field.setAccessibleName(f"Weight of {hint.split(':')[0].lower()}")
+            field.setToolTip(tr("Weight of {part}", part=tr(hint)[0].lower() + tr(hint)[1:]))
+            field.setAccessibleName(tr("Weight of {part}", part=tr(hint).split(":")[0].lower()))
             field.lineEdit().setTextMargins(5, 0, 0, 0)
             field.setMinimumWidth(50)
             field.valueChanged.connect(self.changed)
