@@ -34,7 +34,7 @@ RUN_MS = 40_000
 
 GIVE_UP_MS = 180_000
 CROWD = 100_000
-_CHUNK_S = 60.0
+_CHUNK_S = 600.0
 _SETTLE_MS = 3000
 """What so many records at once leave to be drawn is over by then; in a run they come one by one."""
 

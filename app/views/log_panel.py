@@ -42,11 +42,14 @@ class LogPanel(QWidget):
         layout.setContentsMargins(8, 6, 8, 8)
         layout.addWidget(self._stack)
         self.table.selectionModel().selectionChanged.connect(self._show_detail)
-        log.rowsInserted.connect(lambda: self._stack.setCurrentIndex(1))
+        log.rowsInserted.connect(self._show_entries)
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self._empty.apply_tokens(tokens)
+
+    def _show_entries(self) -> None:
+        self._stack.setCurrentIndex(1)
 
     def _show_detail(self) -> None:
         rows = self.table.selectionModel().selectedRows()
