@@ -106,9 +106,14 @@ def load_start(model: CostModel, start: Start) -> None:
         model.load(knowledge)
 
 
+def shipped_folder() -> Path:
+    """Where checkpoints ship, in a checkout as in an installed package."""
+    return Path(str(resources.files("resources"))) / "checkpoints"
+
+
 def shipped_path(kind: str) -> Path:
     """Where the checkpoint for a kind of platform ("llvm", "cuda") ships, whether or not it does."""
-    return Path(str(resources.files("resources"))) / "checkpoints" / f"{_SHIPPED[kind]}.safetensors"
+    return shipped_folder() / f"{_SHIPPED[kind]}.safetensors"
 
 
 def shipped_paths() -> tuple[Path, ...]:

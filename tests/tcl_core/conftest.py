@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from tcl_core.checkpoints import start
 from tcl_core.domain import LoopAxis, PlatformFeatures, Task, TensorSpec
 from tcl_core.domain import Platform as PlatformFacts
 
@@ -20,6 +22,14 @@ CUDA_TARGET = json.dumps(
         "registers_per_block": 65536,
     }
 )
+
+
+@pytest.fixture(autouse=True)
+def shipped_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing ships unless a test puts it here: what does is trained anew now and then, and no test may hang on it."""
+    folder = tmp_path_factory.mktemp("ships")
+    monkeypatch.setattr(start, "shipped_folder", lambda: folder)
+    return folder
 
 
 def _task(name: str, tensors: list[object], axes: tuple[LoopAxis, ...], flops: float) -> Task:

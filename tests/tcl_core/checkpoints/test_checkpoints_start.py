@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -121,12 +122,16 @@ def test_a_model_takes_the_knowledge(make: Make) -> None:
     assert model.trained
 
 
-def test_every_kind_of_platform_has_a_name_that_ships() -> None:
-    assert start.shipped_path("llvm").name == "cpu.safetensors"
-    assert start.shipped_path("cuda").name == "cuda.safetensors"
-    assert start.shipped_path("llvm").parent.is_dir()
+def test_every_kind_of_platform_has_a_name_that_ships(shipped_folder: Path) -> None:
+    assert start.shipped_path("llvm") == shipped_folder / "cpu.safetensors"
+    assert start.shipped_path("cuda") == shipped_folder / "cuda.safetensors"
+    assert start.shipped_paths() == ()
 
 
-def test_what_ships_can_be_used() -> None:
+def test_what_ships_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    ships = Path(str(resources.files("resources"))) / "checkpoints"
+    monkeypatch.setattr(start, "shipped_folder", lambda: ships)
+    assert [path.name for path in start.shipped_paths()] == ["cpu.safetensors"]
     for path in start.shipped_paths():
         assert start.describe(path).fits, f"{path} was made for another feature vocabulary; train it again"
+        assert start.check_asked(path, "mamba").learned
