@@ -31,8 +31,8 @@ class PoolPlot(PlotFrame):
             tr("Scatter plot; each point is a candidate, the closer the more alike to the cost model."),
             parent,
         )
-        self._plot.setLabel("left", tr("second direction of the embedding"))
-        self._plot.setLabel("bottom", tr("first direction of the embedding"))
+        self._plot.setLabel("left", tr("second direction"))
+        self._plot.setLabel("bottom", tr("first direction"))
         self._pool = pg.ScatterPlotItem(symbol="o", size=6)
         self._measured = pg.ScatterPlotItem(symbol="t1", size=8, brush=pg.mkBrush(None))
         self._chosen = pg.ScatterPlotItem(symbol="d", size=12)
