@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tcl_core.checkpoints import CheckpointFile, Origin, lineage_after, save_stamped  # noqa: E402
+from tcl_core.checkpoints import CheckpointFile, Origin, lineage_after  # noqa: E402
 from tcl_core.command_line.output import Output  # noqa: E402
 from tcl_core.command_line.passes import PassWatch  # noqa: E402
 from tcl_core.dataset import bundled_dataset_path, read_dataset  # noqa: E402
@@ -26,8 +26,8 @@ from tcl_core.evaluation.context import Context, EvaluationConfig  # noqa: E402
 from tcl_core.evaluation.platforms import platform_data, platform_top1  # noqa: E402
 from tcl_core.events import CancelToken  # noqa: E402
 from tcl_core.features import LAYOUT  # noqa: E402
-from tcl_core.learning.checkpoints import LearnedOrigin, save_learner  # noqa: E402
 from tcl_core.learning.continual import ContinualLearner  # noqa: E402
+from tcl_core.training.learn import save_learned  # noqa: E402
 
 
 def make_checkpoint(context: Context, out: Path, share: float, seed: int, watch: PassWatch) -> CheckpointFile:
@@ -70,12 +70,7 @@ def _learn(
         metrics=tuple(metrics),
         seed=learner.seed,
     )
-    learned = LearnedOrigin(platform=platform, data_digest=digest, parent=origin.parent, metrics=origin.metrics)
-
-    def write(path: Path) -> None:
-        save_learner(path, learner, learned)
-
-    return save_stamped(write, origin, out)
+    return save_learned(learner, origin, out)
 
 
 def main(arguments: Sequence[str] | None = None, config: EvaluationConfig | None = None) -> int:

@@ -35,7 +35,8 @@ class OfflineTraining(Generic[Group]):
     """One training, from the network's present weights on.
 
     What is judged and kept after a pass is the exponential average of the weights so far: a ranking loss over noisy
-    latencies keeps single steps in motion, and their average ranks networks it has not seen better than any of them.
+    latencies keeps single steps in motion. On five networks left out, one seed, top-1 was 0.44 with it and 0.42
+    without, pairwise accuracy the same.
 
     Attributes:
         best_epoch: the pass whose weights the network holds when `run` is over, however it ended; 0 for those it began

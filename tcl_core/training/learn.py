@@ -98,7 +98,8 @@ def learn(config: LearnConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
             metrics=metrics,
             seed=learner.seed,
         )
-        file = _save(config, workspace, learner, origin)
+        default = f"{platform.fingerprint}-learned"
+        file = save_learned(learner, origin, Path(config.out) if config.out else new_path(workspace, default))
         return LearnedReport(
             checkpoint=file,
             number=note(workspace, file),
@@ -174,13 +175,17 @@ def _metrics(lesson: Lesson, learner: ContinualLearner, report: LearnReport) -> 
     return metrics
 
 
-def _save(config: LearnConfig, workspace: Workspace, learner: ContinualLearner, origin: Origin) -> CheckpointFile:
+def save_learned(learner: ContinualLearner, origin: Origin, path: Path) -> CheckpointFile:
+    """Write a learner's checkpoint, with its origin.
+
+    Raises:
+        UserError: the file cannot be written; an old one survives.
+    """
     learned = LearnedOrigin(
         platform=origin.platform, data_digest=origin.data_hash, parent=origin.parent, metrics=origin.metrics
     )
 
-    def write(path: Path) -> None:
-        save_learner(path, learner, learned)
+    def write(file: Path) -> None:
+        save_learner(file, learner, learned)
 
-    default = f"{origin.platform.fingerprint}-learned"
-    return save_stamped(write, origin, Path(config.out) if config.out else new_path(workspace, default))
+    return save_stamped(write, origin, path)

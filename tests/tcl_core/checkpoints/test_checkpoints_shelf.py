@@ -18,15 +18,6 @@ from tests.tcl_core.checkpoints.conftest import OLD_LAYOUT, Make, origin_of
 from tests.tcl_core.store import store_samples as samples
 
 
-@pytest.fixture(autouse=True)
-def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What ships is a folder of the test's own, empty at first."""
-    folder = tmp_path / "ships"
-    folder.mkdir()
-    monkeypatch.setattr(shelf, "shipped_paths", lambda: tuple(sorted(folder.glob("*.safetensors"))))
-    return folder
-
-
 def kept(workspace: Workspace, make: Make, name: str = "first", seed: int = 0) -> Entry:
     """A trained checkpoint in the workspace."""
     path = make(name, origin=origin_of(samples.platform()), seed=seed)
@@ -41,10 +32,10 @@ def warm(workspace: Workspace) -> Path:
     return path
 
 
-def test_the_list(workspace: Workspace, make: Make, shipped: Path) -> None:
+def test_the_list(workspace: Workspace, make: Make, shipped_folder: Path) -> None:
     kept(workspace, make)
     own = warm(workspace)
-    make("cpu", origin=origin_of(samples.platform("feed", name="elsewhere"))).rename(shipped / "cpu.safetensors")
+    make("cpu", origin=origin_of(samples.platform("feed", name="elsewhere"))).rename(shipped_folder / "cpu.safetensors")
     found = entries(workspace)
     assert [(one.id, one.name, one.kind) for one in found] == [
         (1, "first", "trained"),
@@ -160,12 +151,12 @@ def test_ancestors_oldest_first_and_what_is_missing(workspace: Workspace, make: 
     assert shelf.ancestors(workspace, child("alone", None, 4)) == ((), "")
 
 
-def test_removing(workspace: Workspace, make: Make, shipped: Path) -> None:
+def test_removing(workspace: Workspace, make: Make, shipped_folder: Path) -> None:
     entry = kept(workspace, make)
     own = warm(workspace)
     elsewhere = make("elsewhere", origin=origin_of(samples.platform()), seed=2)
     note(workspace, describe(elsewhere))
-    ships = make("cpu", origin=origin_of(samples.platform()), seed=3).rename(shipped / "cpu.safetensors")
+    ships = make("cpu", origin=origin_of(samples.platform()), seed=3).rename(shipped_folder / "cpu.safetensors")
     shelf.remove_checkpoint(workspace, "first")
     shelf.remove_checkpoint(workspace, own.stem)
     shelf.remove_checkpoint(workspace, "elsewhere")

@@ -66,10 +66,7 @@ def started_from(events: list[Event]) -> str | None:
     return next(event.config.checkpoint for event in events if isinstance(event, RunStarted))
 
 
-def test_runs_start_where_they_are_told_and_say_so(
-    model: RandomModel, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tcl_core.checkpoints.start.shipped_path", lambda kind: tmp_path / "nothing ships")
+def test_runs_start_where_they_are_told_and_say_so(model: RandomModel, opened: Opened, tmp_path: Path) -> None:
     workspace, given = tmp_path / "w", tmp_path / "given.safetensors"
     model.save(given)
     own = workspace / "checkpoints" / f"{opened.platform.fingerprint}-random.safetensors"
