@@ -1,8 +1,9 @@
 """One batch of requests: compiled side by side, timed strictly alone, each costing exactly one result.
 
 Two phases alternate until nothing is left: all workers compile; then, with nothing compiling, one worker after the
-other times what it holds while the rest are blocked on their pipes. A worker that dies or hangs costs the request it
-was working on; what it had compiled goes back to the queue and is compiled again by its successor.
+other times what it holds while the rest are blocked on their pipes, as often as there are visits. A worker that dies
+or hangs costs the request it was working on; what it had compiled goes back to the queue and is compiled again by its
+successor.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Batch:
         self._pending = deque(requests)
         self._best_s = best_s
         self._cancel = cancel
+        self._visits: dict[int, list[Timed]] = {}
 
     def run(self) -> Iterator[MeasureResult]:
         """Results in the order in which they become known.
@@ -52,8 +54,9 @@ class Batch:
         try:
             while self._pending or any(seat.held for seat in self._seats):
                 yield from self._compile_all()
-                for seat in self._seats:
-                    yield from self._time_held(seat)
+                for _ in range(self._config.visits):
+                    for seat in self._seats:
+                        yield from self._time_held(seat)
         finally:
             for seat in self._seats:
                 seat.clear()
@@ -79,17 +82,32 @@ class Batch:
             self._requeue(seat)
 
     def _time_held(self, seat: Seat) -> Iterator[MeasureResult]:
-        while seat.held:
+        """Visit once everything that the worker holds."""
+        for _ in range(len(seat.held)):
+            if not seat.held:  # the worker died
+                return
             self._checkpoint()
             request, compile_s = seat.held.popleft()
-            if not seat.assign(TimeJob(id=request.id, best_s=self._best_s), self._config.run_timeout_s):
+            keep = len(self._visits.get(request.id, ())) + 1 < self._config.visits
+            job = TimeJob(id=request.id, best_s=self._best_s, keep=keep)
+            if not seat.assign(job, self._config.run_timeout_s):
                 self._pending.append(request)
                 self._requeue(seat)
                 return
             while not self._wait([seat]):
                 if self._cancel is not None and self._cancel.stopped:
                     raise Interrupted
-            yield self._result(self._take_answer(seat), compile_s)
+            answer = self._take_answer(seat)
+            if keep and isinstance(answer, Timed):
+                self._note(answer)
+                seat.held.append((request, compile_s))
+            else:
+                yield self._result(answer, compile_s)
+
+    def _note(self, answer: Timed) -> None:
+        latency_s = statistics.median(answer.latencies_s)
+        self._best_s = latency_s if self._best_s is None else min(self._best_s, latency_s)
+        self._visits.setdefault(answer.id, []).append(answer)
 
     def _result(self, answer: Answer, compile_s: float) -> MeasureResult:
         if isinstance(answer, Failed):
@@ -97,14 +115,15 @@ class Batch:
                 id=answer.id, latencies_s=(), failure=answer.failure, compile_s=compile_s, run_s=answer.seconds
             )
         assert isinstance(answer, Timed)
-        latency_s = statistics.median(answer.latencies_s)
-        self._best_s = latency_s if self._best_s is None else min(self._best_s, latency_s)
+        self._note(answer)
+        visits = self._visits.pop(answer.id)
+        quietest = min(visits, key=lambda visit: statistics.median(visit.latencies_s))
         return MeasureResult(
             id=answer.id,
-            latencies_s=answer.latencies_s,
-            cut_off=answer.cut_off,
+            latencies_s=quietest.latencies_s,
+            cut_off=quietest.cut_off,
             compile_s=compile_s,
-            run_s=answer.run_s,
+            run_s=sum(visit.run_s for visit in visits),
         )
 
     def _take_answer(self, seat: Seat) -> Answer:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tcl_core.measure.arguments import Arguments, Signature
 from tcl_core.measure.preload import ArgInfo, RemoveWeightLayoutRewriteBlock, Target, build, tvm
+from tcl_core.tvm_threads import apart_from_pool
 
 _ENTRY = "main"
 
@@ -66,9 +67,11 @@ class KernelTimer:
         self._device = device
         self._last_s = 0.0
 
+    @apart_from_pool()
     def first(self) -> float:
         return self._run_from_python(1)
 
+    @apart_from_pool()
     def run(self, number: int) -> float:
         if self._last_s >= _PYTHON_CLOCK_S:
             return self._run_from_python(number)

@@ -49,10 +49,14 @@ class CompileJob:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeJob:
-    """Time what was compiled as `id`, then drop it. `best_s` is the task's best latency so far."""
+    """Time what was compiled as `id`, then drop it unless it is to be kept for another visit.
+
+    `best_s` is the task's best latency so far.
+    """
 
     id: int
     best_s: float | None
+    keep: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from multiprocessing.reduction import recv_handle
 from pathlib import Path
 
 from tcl_core.measure.messages import NurseryReady, WorkerSetup
+from tcl_core.tvm_threads import SPIN_COUNT
 
 _GRACE_S = 2.0
 
@@ -65,10 +66,7 @@ def serve(control: Connection, setup: WorkerSetup) -> None:
 def _load_tvm(threads: int) -> None:
     # Read by TVM when its pool starts, in a worker; left alone it takes half of the logical cores on x86.
     os.environ["TVM_NUM_THREADS"] = str(threads)
-    # A thread of TVM's pool spins this often for work before it sleeps: 300,000 by default, 100 ms on a Zen 5, during
-    # which the next worker would not be timed alone; 10,000 are 5 ms, and still no launch inside a repeat finds it
-    # asleep (with 0 a launch of 4 us takes 15).
-    os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = "10000"
+    os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = SPIN_COUNT
     # NumPy's linear algebra would start its threads at import, and a fork does not copy them.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     import tcl_core.measure.worker  # noqa: F401 - imported for the workers to come

@@ -31,6 +31,7 @@ from tcl_core.measure.messages import (
     WorkerSetup,
 )
 from tcl_core.measure.timing import time_adaptively
+from tcl_core.tvm_threads import wait_until_pool_sleeps
 
 _PR_SET_PDEATHSIG = 1
 
@@ -110,5 +111,8 @@ class Worker:
     def _time(self, job: TimeJob, start: float) -> Timed:
         kernel = self._kernels.pop(job.id)
         timing = time_adaptively(kernel.timer(self._arguments), self._config, job.best_s)
+        if job.keep:  # one that failed is not visited again
+            self._kernels[job.id] = kernel
+        wait_until_pool_sleeps()  # the next is timed in another worker, alone
         run_s = time.perf_counter() - start
         return Timed(id=job.id, latencies_s=timing.latencies_s, cut_off=timing.cut_off, run_s=run_s)

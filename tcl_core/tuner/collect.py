@@ -24,8 +24,9 @@ from tcl_core.tuner.measuring import best_latency_s, measured_records, requests_
 from tcl_core.tuner.opening import enter_workspace, open_on, require_runnable
 from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
 
-_BATCH = 32
-"""Candidates compiled before any of them is timed; a kill loses no more than these."""
+_BATCH = 96
+"""Candidates compiled before any of them is timed; a kill loses no more than these. Many, so that the visits of one are
+seconds apart."""
 
 
 @dataclass(frozen=True, kw_only=True)

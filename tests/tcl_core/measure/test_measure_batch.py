@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from multiprocessing import Pipe
 
 import pytest
@@ -69,14 +70,16 @@ class FakeWorker:
 
     def time(self, job: TimeJob, fate: str) -> None:
         self.held.remove(job.id)  # a KeyError here: asked to time what was lost
-        if fate == "time death":
+        self.pool.timed.append(job.id)
+        if fate == "time death" or (fate == "dies at its second visit" and self.pool.timed.count(job.id) == 2):
             self.theirs.close()
         elif fate == "time error":
-            self.theirs.send(
-                Failed(id=job.id, failure=Failure(stage=Stage.MEASURE, cause="InternalError"), seconds=0.0)
-            )
+            failure = Failure(stage=Stage.MEASURE, cause="InternalError")
+            self.theirs.send(Failed(id=job.id, failure=failure, seconds=0.0))
         elif fate != "time hang":
-            self.theirs.send(Timed(id=job.id, latencies_s=(1.0 / (job.id + 1),), cut_off=False, run_s=2.0))
+            self.theirs.send(Timed(id=job.id, latencies_s=self.pool.latencies_s(job.id), cut_off=False, run_s=2.0))
+            if job.keep:
+                self.held.add(job.id)
 
 
 class FakePool:
@@ -86,6 +89,14 @@ class FakePool:
         self.pids = itertools.count(100)
         self.died_idle: set[int] = set()
         self.bests: list[float | None] = []
+        self.timed: list[int] = []
+        self.slowdowns: list[float] = []
+
+    def latencies_s(self, number: int) -> tuple[float, ...]:
+        """One repeat, slower by what this visit of the candidate is told."""
+        visit = self.timed.count(number)
+        slowdown = self.slowdowns[visit - 1] if self.slowdowns else 1.0
+        return (slowdown / (number + 1),)
 
     def spawn(self) -> FakeWorker:
         worker = FakeWorker(self, next(self.pids))
@@ -98,20 +109,26 @@ class FakePool:
         worker.theirs.close()
         return (-9 if kill else -11), "last words"
 
-    def batch(self, best_s: float | None = None, workers: int = 2, cancel: CancelToken | None = None) -> Batch:
+    def batch(
+        self, best_s: float | None = None, workers: int = 2, cancel: CancelToken | None = None, visits: int = 1
+    ) -> Batch:
         self.seats = [Seat(self) for _ in range(workers)]  # type: ignore[arg-type]
         requests = [MeasureRequest(id=number, module_json="") for number in range(len(self.fates))]
-        return Batch(self.seats, CONFIG, requests, best_s, cancel)
+        return Batch(self.seats, replace(CONFIG, visits=visits), requests, best_s, cancel)
 
     def end(self) -> None:
         for seat in self.seats:
             seat.leave()
 
 
-@given(st.lists(st.sampled_from(FATES), max_size=10), st.integers(min_value=1, max_value=3))
-def test_every_request_has_exactly_one_result_and_the_right_one(fates: list[str], workers: int) -> None:
+@given(
+    st.lists(st.sampled_from(FATES), max_size=10),
+    st.integers(min_value=1, max_value=3),
+    st.integers(min_value=1, max_value=3),
+)
+def test_every_request_has_exactly_one_result_and_the_right_one(fates: list[str], workers: int, visits: int) -> None:
     pool = FakePool(fates)
-    results = list(pool.batch(workers=workers).run())
+    results = list(pool.batch(workers=workers, visits=visits).run())
     assert sorted(result.id for result in results) == list(range(len(fates)))
     for result in results:
         fate = fates[result.id]
@@ -139,6 +156,24 @@ def test_a_better_best_from_before_stays() -> None:
     pool = FakePool(["fine"] * 3)
     list(pool.batch(best_s=0.1, workers=1).run())
     assert pool.bests == [0.1, 0.1, 0.1]
+    pool.end()
+
+
+def test_the_quietest_visit_counts_and_the_others_are_between() -> None:
+    pool = FakePool(["fine"] * 3)
+    pool.slowdowns = [1.5, 1.0, 2.0]
+    results = {result.id: result for result in pool.batch(workers=1, visits=3).run()}
+    assert pool.timed == [0, 1, 2] * 3
+    assert [results[number].latencies_s for number in range(3)] == [(1.0,), (1 / 2,), (1 / 3,)]
+    assert results[0].run_s == 3 * 2.0
+    pool.end()
+
+
+def test_a_crash_at_a_later_visit_is_the_result_and_what_was_lost_is_timed_again() -> None:
+    pool = FakePool(["dies at its second visit", "fine"])
+    results = {result.id: result for result in pool.batch(workers=1, visits=2).run()}
+    assert results[0].failure is not None and results[0].latencies_s == ()
+    assert results[1].latencies_s == (1 / 2,)
     pool.end()
 
 
