@@ -1,8 +1,9 @@
 """Make a dataset of collected workspaces: ``python packaging/make_dataset.py WORKSPACE... --out resources/dataset``.
 
 Run from the checkout. A dataset's folder among the workspaces is merged like one, so that what was measured elsewhere
-stays. Writes the Parquet files and, beside them, the data card (README.md), and says how large they are. Networks that
-no ``--split`` and no dataset names are split by `tcl_core.dataset.assign_splits`.
+stays; ``--drop`` leaves out a platform of such a dataset that was measured anew. Writes the Parquet files and, beside
+them, the data card (README.md), and says how large they are. Networks that no ``--split`` and no dataset names are
+split by `tcl_core.dataset.assign_splits`.
 """
 
 from __future__ import annotations
@@ -37,28 +38,43 @@ CARD = "README.md"
 
 
 def make_dataset(
-    paths: Sequence[Path], out: Path, splits: Mapping[str, Split], sources: Mapping[str, str]
+    paths: Sequence[Path],
+    out: Path,
+    splits: Mapping[str, Split],
+    sources: Mapping[str, str],
+    drop: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> dict[str, int]:
     """Merge workspaces and datasets into the folder `out`, with its card; gives the bytes of each file by name.
 
+    Args:
+        drop: fingerprints of platforms that are left out of the datasets.
+        notes: see `data_card`.
+
     Raises:
-        UserError: a workspace that is none or holds nothing to learn from, datasets that cannot be merged, a full disk.
+        UserError: a workspace that is none or holds nothing to learn from, datasets that cannot be merged, a platform
+            to drop that no dataset has, a full disk.
     """
     parts: list[Dataset] = []
     known: dict[str, Split] = {}
+    dropped: set[str] = set()
     for path in paths:
         if is_dataset(path):
-            parts.append(_with_sources(read_dataset(path), sources))
+            part = _with_sources(read_dataset(path), sources)
+            dropped |= part.platforms.keys() & set(drop)
+            parts.append(_without(part, drop))
             known |= {network.name: network.split for network in parts[-1].networks}
             continue
         with Workspace.open(path, create=False, read_only=True) as workspace:
             parts.append(dataset_from(workspace, {}, sources))
+    if missing := set(drop) - dropped:
+        raise UserError("dataset", f"No dataset has the platform {min(missing)} that is to be dropped.")
     # Held-out networks are chosen among those of all parts.
     assigned = assign_splits((network.name for part in parts for network in part.networks), {**known, **splits})
     write_dataset(out, merge_datasets([_with_splits(part, assigned) for part in parts]))
     sizes = {file.name: file.stat().st_size for file in sorted(out.glob("*.parquet"))}
     # What is told is what can be read back.
-    card = data_card(read_dataset(out), sizes)
+    card = data_card(read_dataset(out), sizes, notes=notes)
     try:
         (out / CARD).write_text(card, encoding="utf-8")
     except OSError as error:
@@ -69,6 +85,15 @@ def make_dataset(
 def _with_sources(part: Dataset, sources: Mapping[str, str]) -> Dataset:
     networks = tuple(replace(network, source=sources.get(network.name, network.source)) for network in part.networks)
     return replace(part, networks=networks)
+
+
+def _without(part: Dataset, drop: Sequence[str]) -> Dataset:
+    return replace(
+        part,
+        platforms={key: platform for key, platform in part.platforms.items() if key not in drop},
+        sketches={group: found for group, found in part.sketches.items() if group[1] not in drop},
+        records={group: found for group, found in part.records.items() if group[1] not in drop},
+    )
 
 
 def _with_splits(part: Dataset, assigned: Mapping[str, Split]) -> Dataset:
@@ -108,9 +133,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--source", action="append", default=[], type=_named, metavar="NAME=TEXT", help="where a network comes from"
     )
+    parser.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="FINGERPRINT",
+        help="a platform that the datasets' records are left out of",
+    )
+    parser.add_argument(
+        "--note", action="append", default=[], metavar="TEXT", help="what else the card says of how it was measured"
+    )
     parsed = parser.parse_args(arguments)
     try:
-        sizes = make_dataset(parsed.workspaces, parsed.out, dict(parsed.split), dict(parsed.source))
+        sizes = make_dataset(
+            parsed.workspaces, parsed.out, dict(parsed.split), dict(parsed.source), parsed.drop, parsed.note
+        )
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2

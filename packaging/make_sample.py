@@ -9,6 +9,7 @@ tokens of width 128 -> layer norm, attention with softmax -> layer norm, percept
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ CLASSES = 10
 class GraphBuilder:
     """Nodes and weights of one graph; every method adds a node and gives the name of its output."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | Sequence[int]) -> None:
         self.generator = np.random.default_rng(seed)
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
@@ -79,6 +80,31 @@ class GraphBuilder:
         scale = self.weight((1.0 + 0.1 * self.generator.standard_normal(width)).astype(np.float32))
         return self.node("LayerNormalization", [data, scale, self.bias(width)], axis=-1)
 
+    def gelu(self, data: str) -> str:
+        """By erf, as exporters write it."""
+        root, one, half = (self.weight(np.array(value, dtype=np.float32)) for value in (math.sqrt(2.0), 1.0, 0.5))
+        gate = self.node("Add", [self.node("Erf", [self.node("Div", [data, root])]), one])
+        return self.node("Mul", [self.node("Mul", [data, gate]), half])
+
+    def model(self, name: str, taken: tuple[str, tuple[int, ...]], given: tuple[str, tuple[int, ...]]) -> Any:
+        """The network as an `onnx.ModelProto`, checked; input and output by name and shape."""
+        (source, shape), (sink, out) = taken, given
+        onnx_float = onnx.TensorProto.FLOAT
+        made = onnx.helper.make_model(
+            onnx.helper.make_graph(
+                self.nodes,
+                name,
+                [onnx.helper.make_tensor_value_info(source, onnx_float, list(shape))],
+                [onnx.helper.make_tensor_value_info(sink, onnx_float, list(out))],
+                self.weights,
+            ),
+            opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+            producer_name="tcl-studio",
+        )
+        made.ir_version = 10
+        onnx.checker.check_model(made, full_check=True)
+        return made
+
 
 def add_stem(graph: GraphBuilder, data: str) -> str:
     """[1, 3, 64, 64] -> [1, 128, 8, 8]."""
@@ -104,11 +130,7 @@ def add_attention(graph: GraphBuilder, tokens: str) -> str:
 def add_perceptron(graph: GraphBuilder, tokens: str) -> str:
     """[1, T, 128] -> [1, T, 128], GELU by erf, residual included."""
     hidden = graph.linear(graph.layer_norm(tokens, WIDTH), WIDTH, WIDTH)
-    root = graph.weight(np.array(math.sqrt(2.0), dtype=np.float32))
-    one = graph.weight(np.array(1.0, dtype=np.float32))
-    half = graph.weight(np.array(0.5, dtype=np.float32))
-    gate = graph.node("Add", [graph.node("Erf", [graph.node("Div", [hidden, root])]), one])
-    active = graph.node("Mul", [graph.node("Mul", [hidden, gate]), half])
+    active = graph.gelu(hidden)
     return graph.node("Add", [graph.linear(active, WIDTH, WIDTH), tokens])
 
 
@@ -124,21 +146,7 @@ def make_sample() -> Any:
     graph.nodes.append(
         onnx.helper.make_node("Gemm", [pooled, classes, graph.bias(CLASSES)], ["logits"], name="classifier")
     )
-    onnx_float = onnx.TensorProto.FLOAT
-    model = onnx.helper.make_model(
-        onnx.helper.make_graph(
-            graph.nodes,
-            "sample",
-            [onnx.helper.make_tensor_value_info("image", onnx_float, [1, 3, SIDE, SIDE])],
-            [onnx.helper.make_tensor_value_info("logits", onnx_float, [1, CLASSES])],
-            graph.weights,
-        ),
-        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
-        producer_name="tcl-studio",
-    )
-    model.ir_version = 10
-    onnx.checker.check_model(model, full_check=True)
-    return model
+    return graph.model("sample", ("image", (1, 3, SIDE, SIDE)), ("logits", (1, CLASSES)))
 
 
 def main() -> None:

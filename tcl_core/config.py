@@ -252,6 +252,11 @@ class MeasureConfig:
     seed: int = 0
 
 
+CAREFUL = MeasureConfig(repeats=1, min_repeat_s=0.005, visits=8)
+"""For what is learned from for long. Eight visits with a short repeat each, seconds apart, find a shared machine at its
+best more often than three long repeats in a row."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LibraryConfig:
     """Building, checking and timing the tuned library.
@@ -282,8 +287,6 @@ class CollectConfig:
         share: share of each pool that is measured, chosen by `sampler`.
         repeat: share of the records that is measured a second time, to know the noise.
         max_tasks: most tasks taken of one network, those with the largest weight x FLOPs first; 0 for all.
-        measure: eight visits with a short repeat each, seconds apart, find a shared machine at its best more often
-            than three long ones in a row: what is measured here is learned from for long.
     """
 
     networks: tuple[str, ...]
@@ -298,7 +301,7 @@ class CollectConfig:
     seed: int = 0
     network_config: NetworkConfig = field(default_factory=NetworkConfig)
     sampler: SamplerConfig = field(default_factory=lambda: SamplerConfig(name="random"))
-    measure: MeasureConfig = field(default_factory=lambda: MeasureConfig(repeats=1, min_repeat_s=0.005, visits=8))
+    measure: MeasureConfig = CAREFUL
 
 
 @dataclass(frozen=True, kw_only=True)

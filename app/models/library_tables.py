@@ -85,13 +85,13 @@ TIME_COLUMNS: tuple[Column[Contender], ...] = (
         _speed_up,
         numeric=True,
     ),
+    Column(later("Verdict"), later("A tie when the interval includes 1"), _verdict),
     Column(
         later("95 % interval"),
         later("Confidence interval of that median by the sign test over the rounds"),
         _interval,
         numeric=True,
     ),
-    Column(later("Verdict"), later("A tie when the interval includes 1"), _verdict),
 )
 
 

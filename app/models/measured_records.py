@@ -1,7 +1,8 @@
-"""What the plots keep of every record of a network: numbers in one array, candidates with shared decisions.
+"""What the plots keep of every record of a network: numbers in one array, decisions as numbers in bytes.
 
-A record as the engine sends it holds its whole trace, some kilobytes; a plot needs about 300 bytes of it. The whole
-record is in the workspace.
+A record as the engine sends it holds its whole trace, some kilobytes; a plot needs about 300 bytes of it, in no object
+that Python's garbage collector has to visit: with 100,000 of those the window would stand still for each full
+collection. The whole record is in the workspace.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tcl_core.domain import Candidate, Decision, Rationale, Record, Source
 
 Floats = NDArray[np.float64]
 
-_TASK, _SCORE, _LATENCY_S, _CUT_OFF, _ROUND, _R, _D, _U, _ELAPSED_S = range(9)
+_TASK, _SKETCH, _SCORE, _LATENCY_S, _CUT_OFF, _ROUND, _R, _D, _U, _ELAPSED_S = range(10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +51,15 @@ class MeasuredRecords:
     """Append-only, in order of measurement. A record is named by its serial number, from 0."""
 
     def __init__(self) -> None:
-        self._numbers = GrowingArray(9)
+        self._numbers = GrowingArray(10)
         self._tasks: dict[str, int] = {}
-        self._candidates: list[Candidate] = []
+        self._keys: list[str] = []
+        self._packed: list[bytes] = []
         self._hashes: list[str] = []
         self._causes: dict[int, str] = {}
         self._sources: dict[int, Source] = {}
-        self._shared: dict[Decision, Decision] = {}
+        self._places: dict[Decision, int] = {}
+        self._decisions: list[Decision] = []
         self._bests_s: dict[str, float] = {}
         self._run_start = self._round_start = self._timed = 0
 
@@ -70,8 +73,12 @@ class MeasuredRecords:
         elapsed_s = self._numbers.values[-1, _ELAPSED_S] if serial > self._run_start else 0.0
         parts = (why.representativeness, why.diversity, why.uncertainty)
         key = record.candidate.task_key
+        if key not in self._tasks:
+            self._tasks[key] = len(self._keys)
+            self._keys.append(key)
         self._numbers.append(
-            self._tasks.setdefault(key, len(self._tasks)),
+            self._tasks[key],
+            record.candidate.sketch,
             _number(why.score),
             math.inf if latency_s is None else latency_s,
             record.cut_off,
@@ -79,8 +86,7 @@ class MeasuredRecords:
             *map(_number, parts),
             elapsed_s,
         )
-        decisions = tuple(self._shared.setdefault(decision, decision) for decision in record.candidate.decisions)
-        self._candidates.append(Candidate(key, record.candidate.sketch, decisions))
+        self._packed.append(self._pack(record.candidate.decisions))
         self._hashes.append(record.structural_hash)
         if record.failure is not None:
             self._causes[serial] = record.failure.cause
@@ -89,6 +95,18 @@ class MeasuredRecords:
         if latency_s is not None:
             self._bests_s[key] = min(latency_s, self._bests_s.get(key, math.inf))
         return serial
+
+    def _pack(self, decisions: tuple[Decision, ...]) -> bytes:
+        for decision in decisions:
+            if decision not in self._places:
+                self._places[decision] = len(self._decisions)
+                self._decisions.append(decision)
+        return np.array([self._places[decision] for decision in decisions], dtype=np.int32).tobytes()
+
+    def _candidate(self, serial: int) -> Candidate:
+        task, sketch = self._numbers.values[serial, [_TASK, _SKETCH]].astype(int)
+        places = np.frombuffer(self._packed[serial], dtype=np.int32)
+        return Candidate(self._keys[task], int(sketch), tuple(self._decisions[place] for place in places))
 
     def note_time(self, elapsed_s: float) -> None:
         """The run's clock stood at `elapsed_s` when the records since the last call came in."""
@@ -113,7 +131,7 @@ class MeasuredRecords:
     def summary(self, serial: int) -> RecordSummary:
         """What is known of one record. Raises: IndexError."""
         row = self._numbers.values[serial]
-        candidate = self._candidates[serial]
+        candidate = self._candidate(serial)
         return RecordSummary(
             serial=serial,
             candidate=candidate,
@@ -135,8 +153,9 @@ class MeasuredRecords:
 
     def summaries(self, task_key: str = "") -> Iterator[RecordSummary]:
         """All records that are there now, or those of one task."""
+        task = self._tasks.get(task_key)
         for serial in range(len(self)):
-            if task_key in {"", self._candidates[serial].task_key}:
+            if not task_key or self._numbers.values[serial, _TASK] == task:
                 yield self.summary(serial)
 
     def improvements(self, task_key: str) -> NDArray[np.intp]:

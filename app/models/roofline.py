@@ -20,6 +20,9 @@ Floats = NDArray[np.float64]
 _ROOM = 2.0
 """How far the roof goes on beyond the outermost task or its own ridge, as a factor."""
 
+_SLOPE = 20.0
+"""The slope is shown over this factor at least: its name stands at it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Roofline:
@@ -70,6 +73,6 @@ def _gflops(state: TaskState, latency_s: float | None) -> float:
 
 def _roof(intensity: Floats, peak: float, bandwidth: float) -> tuple[tuple[float, float], ...]:
     ridge = peak / bandwidth
-    low = min(float(intensity.min(initial=ridge)), ridge) / _ROOM
+    low = min(float(intensity.min(initial=ridge)) / _ROOM, ridge / _SLOPE)
     high = max(float(intensity.max(initial=ridge)), ridge) * _ROOM
     return ((low, bandwidth * low), (ridge, peak), (high, peak))

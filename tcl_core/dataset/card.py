@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import median
 
-from tcl_core.config import MeasureConfig
+from tcl_core.config import CAREFUL, MeasureConfig
 from tcl_core.dataset.base import Dataset, DatasetNetwork, Measured, Split
 from tcl_core.dataset.noise import Noise, measure_noise
 from tcl_core.domain import Platform
@@ -23,13 +23,17 @@ _FILES = {
 
 
 def data_card(
-    dataset: Dataset, file_bytes: Mapping[str, int] | None = None, measure: MeasureConfig | None = None
+    dataset: Dataset,
+    file_bytes: Mapping[str, int] | None = None,
+    measure: MeasureConfig = CAREFUL,
+    notes: Sequence[str] = (),
 ) -> str:
     """The card as Markdown.
 
     Args:
         file_bytes: bytes of each file by name, where it has been written.
-        measure: the rules the records were measured by; the defaults of `MeasureConfig` where nothing is given.
+        measure: the rules the records were measured by.
+        notes: what else is to be known of how it was measured.
     """
     sections = (
         _summary(dataset),
@@ -38,7 +42,7 @@ def data_card(
         _tasks(dataset),
         _records(dataset),
         _noise(dataset),
-        _how_measured(measure or MeasureConfig()),
+        [*_how_measured(measure), *(line for note in notes for line in ("", note))],
         _files(file_bytes or {}),
     )
     return "\n".join(line for section in sections for line in (*section, ""))
@@ -190,11 +194,25 @@ def _how_measured(measure: MeasureConfig) -> list[str]:
         f"hash. They are compiled by {measure.compile_workers} processes side by side and timed one at a time on "
         "seeded random arguments: one run to warm up, then a quick one. A candidate whose quick run is slower than "
         f"{measure.cutoff:g} times the best of its task so far is cut off there and keeps that one latency. The others "
-        f"are timed {measure.repeats} times, each over at least {measure.min_repeat_s * 1e3:g} ms. A latency is the "
-        "mean time of one run in such a repeat, in seconds; a record's latency is the median of its repeats. Compiling "
+        f"are timed {_times(measure.repeats)}, each over at least {measure.min_repeat_s * 1e3:g} ms. A latency is the "
+        "mean time of one run in such a repeat, in seconds; a record's latency is the median of its repeats. "
+        f"{_visits(measure.visits)}Compiling "
         f"may take {measure.compile_timeout_s:g} s and running {measure.run_timeout_s:g} s; a failure is a record too, "
         "with its stage and cause. Peak FLOP/s and bandwidth of a platform are micro-benchmarks on the same machine.",
     ]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _visits(count: int) -> str:
+    if count == 1:
+        return ""
+    return (
+        f"Each candidate is visited {_times(count)} so, with the rest of its batch between, and the visit with the "
+        "least median counts: other work on the machine only ever adds. "
+    )
 
 
 def _files(file_bytes: Mapping[str, int]) -> list[str]:

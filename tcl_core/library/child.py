@@ -26,6 +26,7 @@ from tcl_core.events import CancelToken
 from tcl_core.libraries import Contest, OutputCheck, Timing
 from tcl_core.library.compare import check_outputs, contest, time_side_by_side, timing_of
 from tcl_core.library.contenders import Contender, onnxruntime_contender, tvm_contender
+from tcl_core.tvm_threads import SPIN_COUNT, apart_from_pool
 
 _POLL_S = 0.1
 _EXIT_S = 10.0
@@ -155,7 +156,8 @@ def compare(
             result = replace(result, checks=checks)
         report(result)
     if request.timed:
-        report(_timed(result, contenders, request.config))
+        with apart_from_pool():
+            report(_timed(result, contenders, request.config))
 
 
 def _timed(result: CompareResult, contenders: Mapping[str, Contender], config: LibraryConfig) -> CompareResult:
@@ -174,8 +176,7 @@ def _child_main(request: CompareRequest, sender: Connection) -> None:
     for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = str(request.threads)
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-    # TVM's idle threads spin about 100 ms by default, into the next contender's time; 10,000 turns are about 5 ms.
-    os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = "10000"
+    os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = SPIN_COUNT
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops this process, in its own order
     compare(request, sender.send)
     sender.close()

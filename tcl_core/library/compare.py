@@ -27,7 +27,8 @@ _ENOUGH_ROUNDS = 6
 sign test could not tell a difference."""
 _COLD_LOST_S = 1.5
 _WARM_S = 0.01
-"""Longer than idle threads of onnxruntime spin."""
+_REST_S = 0.02
+"""Longer than idle threads of TVM and onnxruntime spin."""
 
 
 def check_outputs(
@@ -67,12 +68,16 @@ def _mismatch(name: str, elements: int) -> OutputCheck:
 
 
 def time_side_by_side(
-    contenders: Mapping[str, Contender], config: LibraryConfig, clock: Callable[[], float] = time.perf_counter
+    contenders: Mapping[str, Contender],
+    config: LibraryConfig,
+    clock: Callable[[], float] = time.perf_counter,
+    rest: Callable[[float], None] = time.sleep,
 ) -> dict[str, Blocks]:
     """Time all contenders in interleaved blocks, so that a disturbance of the machine meets each of them.
 
-    Every block starts with runs that do not count: the contender before it left its threads spinning and the caches
-    with its own data. A slow contender takes part in the first rounds alone.
+    Every block starts with a rest and with runs that do not count: the contender before it left its threads spinning,
+    which they do for as long as somebody shares their core, and the caches with its own data. A slow contender takes
+    part in the first rounds alone.
     """
     block_s = config.timing_s / config.timing_rounds
     blocks: dict[str, list[tuple[float, ...]]] = {name: [] for name in contenders}
@@ -81,6 +86,7 @@ def time_side_by_side(
             done = blocks[name]
             if len(done) >= _ENOUGH_ROUNDS and sum(map(sum, done)) > _ENOUGH_S:
                 continue
+            rest(_REST_S)
             done.append(tuple(_time_block(run, block_s, clock)))
     return {name: tuple(done) for name, done in blocks.items()}
 

@@ -17,7 +17,7 @@ def start_notice(start: Start) -> Iterator[Notice]:
     if start.path is not None and not start.own:
         sources = {"shipped": "the checkpoint that ships", "default": f"this platform's default, {start.path}"}
         source = sources.get(start.reason, f"the checkpoint {start.path}")
-        yield Notice(sentence=f"The cost model starts from {source}; --checkpoint none starts cold.")
+        yield Notice(sentence=f"The cost model starts from {source}; with `none` as checkpoint it starts cold.")
 
 
 def run_origin(start: Start, platform: Platform) -> Origin:

@@ -122,6 +122,21 @@ def test_a_dataset_among_the_workspaces_keeps_its_records_and_splits(tmp_path: P
     assert (after["a"].source, after["c"].source) == ("ours", "theirs")
 
 
+def test_a_platform_that_was_measured_anew_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    old = a_workspace(tmp_path / "old", "cafe01", "a", "b")
+    other = a_workspace(tmp_path / "other", "beef02", "a", "b")
+    data = tmp_path / "data"
+    assert make_dataset.main([str(old), str(other), "--out", str(data)]) == 0
+    new = a_workspace(tmp_path / "new", "cafe01", "a")
+    arguments = [str(data), str(new), "--out", str(data), "--drop", "cafe01", "--note", "The rest is older."]
+
+    assert make_dataset.main(arguments) == 0
+
+    made = read_dataset(data)
+    assert sorted(on for _, on in made.records) == ["beef02", "beef02", "cafe01"]
+    assert "The rest is older." in (data / "README.md").read_text(encoding="utf-8").splitlines()
+
+
 def test_refusals_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert make_dataset.main([str(tmp_path / "none"), "--out", str(tmp_path / "data")]) == 2
     error = capsys.readouterr().err
@@ -131,6 +146,8 @@ def test_refusals_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     one = a_workspace(tmp_path / "one", "cafe01", "a")
     assert make_dataset.main([str(one), "--out", str(tmp_path / "data"), "--split", "x=test"]) == 2
     assert "No network is called 'x'" in capsys.readouterr().err
+    assert make_dataset.main([str(one), "--out", str(tmp_path / "data"), "--drop", "cafe01"]) == 2
+    assert "No dataset has the platform cafe01" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--split", "a"], ["--split", "a=holdout"], ["--source", "=x"]])

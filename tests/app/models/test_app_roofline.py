@@ -35,7 +35,7 @@ def test_speeds_shares_and_corners_are_those_of_the_formula() -> None:
     assert shown.best == pytest.approx([1.0, 50.0])
     assert shown.first == pytest.approx([0.5, 25.0])
     assert shown.share == pytest.approx([1 / 20, 0.5])
-    np.testing.assert_allclose(shown.roof, [(0.5, 10.0), (5.0, 100.0), (200.0, 100.0)])
+    np.testing.assert_allclose(shown.roof, [(0.25, 5.0), (5.0, 100.0), (200.0, 100.0)])
     assert shown.left_out == 1
 
 
@@ -50,4 +50,4 @@ def test_before_the_first_round_is_over_and_without_a_platform_nothing_is_guesse
 def test_no_task_is_an_empty_roof() -> None:
     shown = roofline([], FEATURES)
     assert shown.keys == ()
-    np.testing.assert_allclose(shown.roof, [(2.5, 50.0), (5.0, 100.0), (10.0, 100.0)])
+    np.testing.assert_allclose(shown.roof, [(0.25, 5.0), (5.0, 100.0), (10.0, 100.0)])

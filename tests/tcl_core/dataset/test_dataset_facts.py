@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tcl_core
-from tcl_core.config import MeasureConfig
+from tcl_core.config import CAREFUL, MeasureConfig
 from tcl_core.dataset import Split, assign_splits, bundled_dataset_path, data_card, measure_noise
 from tcl_core.errors import UserError
 
@@ -75,6 +75,7 @@ def test_the_card_tells_what_is_there() -> None:
         dataset(networks=(network(), held_out), platforms={"cafe01": platform(name="A CPU")}),
         {"records.parquet": 1234567},
         MeasureConfig(cutoff=1.75),
+        ["And so on."],
     )
     lines = card.splitlines()
     assert "**3 records** of **1 tasks** from **2 networks** on **1 platforms**" in card
@@ -84,6 +85,8 @@ def test_the_card_tells_what_is_there() -> None:
     assert "0 of the 1 tasks of the training networks are trained on" in card
     assert "| all | 1 | 1.000 | 1.000 | 100.0% | 100.0% |" in lines
     assert "1.75 times the best" in card
+    assert "visited" not in card
+    assert "And so on." in lines
     assert "Together 1.23 MB." in lines
     assert dataset(networks=(network(), held_out), platforms={"cafe01": platform(name="A CPU")}).digest in card
     assert any(line.startswith("| A CPU | `cafe01` |") for line in lines)
@@ -92,6 +95,8 @@ def test_the_card_tells_what_is_there() -> None:
 def test_the_card_of_a_dataset_without_repeats_or_failures() -> None:
     card = data_card(dataset(records={("a1", "cafe01"): (measured(),)}))
     assert "No record was measured a second time." in card
+    assert f"visited {CAREFUL.visits} times so" in card
+    assert "are timed once, each over at least 5 ms" in card
     assert "failed at" not in card
 
 

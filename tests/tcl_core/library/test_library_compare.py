@@ -83,11 +83,15 @@ def test_integers_and_booleans_are_compared() -> None:
 
 
 class FakeClock:
-    """Time that passes only when a contender runs."""
+    """Time that passes only when a contender runs, or rests."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.log: list[str] = []
+
+    def rest(self, seconds: float) -> None:
+        self.log.append("rest")
+        self.now += seconds
 
     def __call__(self) -> float:
         return self.now
@@ -108,18 +112,18 @@ def test_blocks_are_interleaved_and_medians_are_in_milliseconds() -> None:
     clock = FakeClock()
     # Powers of two add up exactly.
     contenders = {"fast": clock.contender("fast", 2**-6), "slow": clock.contender("slow", 2**-3)}
-    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=3, timing_s=3 * 2**-3), clock)
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=3, timing_s=3 * 2**-3), clock, clock.rest)
     timings = {name: timing_of(runs) for name, runs in blocks.items()}
     assert [len(runs) for runs in blocks.values()] == [3, 3]
     assert timings["fast"].median_ms == 15.625
     assert timings["slow"].median_ms == 125
     assert timings["slow"].repeats == 3
     turns = [name for index, name in enumerate(clock.log) if index == 0 or clock.log[index - 1] != name]
-    assert turns == ["fast", "slow"] * 3
+    assert turns == ["rest", "fast", "rest", "slow"] * 3
 
 
 def timing(clock: FakeClock, config: LibraryConfig, *seconds: float) -> Timing:
-    return timing_of(time_side_by_side({"one": clock.contender("one", *seconds)}, config, clock)["one"])
+    return timing_of(time_side_by_side({"one": clock.contender("one", *seconds)}, config, clock, clock.rest)["one"])
 
 
 def test_every_contender_gets_its_time() -> None:
@@ -135,7 +139,7 @@ def test_a_cold_start_does_not_count() -> None:
 def test_a_very_slow_contender_is_left_alone_once_a_difference_could_be_told() -> None:
     clock = FakeClock()
     contenders = {"fast": clock.contender("fast", 0.05), "snail": clock.contender("snail", 3.0)}
-    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock)
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock, clock.rest)
     assert timing_of(blocks["snail"]).repeats == 6
     assert timing_of(blocks["fast"]).repeats >= 11
     verdict = contest("snail", blocks["fast"], blocks["snail"])
