@@ -5,6 +5,7 @@ Imports nothing heavy: the window is up before the engine process has imported T
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import traceback
@@ -83,6 +84,16 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     )
 
 
+def show(studio: Studio) -> None:
+    """Show the window. Once it stands, Python's garbage collector leaves alone what it is made of.
+
+    That is 80,000 objects, which stay to the end anyway; a full collection takes 52 ms for them (Zen 4), in the midst
+    of a frame.
+    """
+    studio.window.show()
+    QTimer.singleShot(0, gc.freeze)
+
+
 def connect(controller: Controller, window: MainWindow) -> None:
     """Intents to the controller, its announcements to the window."""
     form = window.run_panel.form
@@ -130,7 +141,7 @@ def main(argv: Sequence[str], *, network: str | None = None) -> int:
     application.setApplicationDisplayName("TCL Studio")
     install(application, QLocale.system())
     studio = assemble(serve, Settings(default_store()))
-    studio.window.show()
+    show(studio)
     if network is not None:
         studio.window.open_requested.emit(network)
     with _interrupts(studio.window.close_unasked) as interrupted, _bugs_shown(studio.controller):

@@ -21,7 +21,7 @@ import psutil
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.application import Studio
+from app.application import Studio, show
 from app.heartbeat import LoopMonitor
 from app.passing_studio import passing_studio
 from app.recording import Recording
@@ -132,7 +132,7 @@ def main(argv: Sequence[str]) -> int:
     created_s = psutil.Process().create_time()
     crowd = Recording.load(arguments.crowd) if arguments.crowd else None
     with tempfile.TemporaryDirectory() as name, passing_studio(serve, Path(name)) as studio:
-        studio.window.show()
+        show(studio)
         bench = WindowBench(studio, created_s, str(Path(name) / "workspace"), crowd)
         QApplication.exec()
     if arguments.record:
