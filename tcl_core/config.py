@@ -30,10 +30,12 @@ class NetworkConfig:
         shapes: dimensions fixed by the user, by input name.
         fast_math: replace `exp`, `erf` and `tanh` by polynomials before tasks are extracted; the generated kernels
             otherwise call libm once per element. The whole network is still checked against onnxruntime.
+        blocked: lay out the channels of dense convolutions by vectors (`network.blocked`).
     """
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     fast_math: bool = True
+    blocked: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

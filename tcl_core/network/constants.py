@@ -50,7 +50,10 @@ class _Folder(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             if not isinstance(value, _CONSTANT):
                 return call
             arrays.append(value.value.numpy())
-        folded = np.ascontiguousarray(fold(arrays, op.attrs, shape)).reshape(shape)
+        value = fold(arrays, op.attrs, shape)
+        if value is None:
+            return call
+        folded = np.ascontiguousarray(value).reshape(shape)
         dtype = str(op.ty.dtype)
         # An array would be copied once more: 1.0 s for vgg19.
         return relax.const(tvm.runtime.tensor(folded) if str(folded.dtype) == dtype else folded, dtype)
@@ -68,12 +71,26 @@ def _transpose(arrays: list[Array], attributes: Any, _shape: tuple[int, ...]) ->
     return np.transpose(arrays[0], None if axes is None else [int(axis) for axis in axes])
 
 
-_FOLDS: dict[str, Callable[[list[Array], Any, tuple[int, ...]], Array]] = {
+def _block(arrays: list[Array], _: Any, shape: tuple[int, ...]) -> Array | None:
+    """NCHW -> NCHW[b]c and OIHW -> OIHW[b]i[b]o, told apart by rank; None for other transforms."""
+    if arrays[0].ndim != 4:
+        return None
+    if len(shape) == 5 and shape[:1] + shape[2:4] == (arrays[0].shape[0], *arrays[0].shape[2:]):
+        batch, chunks, height, width, lanes = shape
+        return arrays[0].reshape(batch, chunks, lanes, height, width).transpose(0, 1, 3, 4, 2)
+    if len(shape) == 6 and shape[2:4] == arrays[0].shape[2:]:
+        outer, inner, height, width, inside, outside = shape
+        return arrays[0].reshape(outer, outside, inner, inside, height, width).transpose(0, 2, 4, 5, 3, 1)
+    return None
+
+
+_FOLDS: dict[str, Callable[[list[Array], Any, tuple[int, ...]], Array | None]] = {
     "relax.reshape": lambda arrays, _, shape: arrays[0].reshape(shape),
     "relax.expand_dims": lambda arrays, _, shape: arrays[0].reshape(shape),
     "relax.squeeze": lambda arrays, _, shape: arrays[0].reshape(shape),
     "relax.permute_dims": _transpose,
     "relax.isnan": lambda arrays, _, __: np.isnan(arrays[0]),
     "relax.where": lambda arrays, _, __: np.where(*arrays),
+    "relax.layout_transform": _block,
 }
 """Operator -> value of the call from its constant arguments, its attributes and its static shape."""

@@ -19,11 +19,14 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import ImportIssue, ImportReport, Network, Task
 from tcl_core.errors import UserError
 from tcl_core.network import operators
+from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
+
+_FLOAT_BITS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +45,13 @@ class ImportedNetwork:
     report: ImportReport
 
 
-def import_network(loaded: LoadedNetwork, target_json: str, config: NetworkConfig) -> ImportedNetwork:
+def import_network(
+    loaded: LoadedNetwork, target_json: str, config: NetworkConfig, vector_bits: int = 0
+) -> ImportedNetwork:
     """Simplify, import and fuse a network, and extract its tasks.
+
+    Args:
+        vector_bits: of the target's registers; convolutions are not blocked where it is 0.
 
     Raises:
         UserError: an operator that cannot be imported or compiled; all unsupported nodes are named.
@@ -54,7 +62,7 @@ def import_network(loaded: LoadedNetwork, target_json: str, config: NetworkConfi
     module, simplified, problems = _first_that_imports(candidates)
     issues += problems
     target = Target(json.loads(target_json))
-    fused = _fuse(module, target, config)
+    fused = _fuse(module, target, config, vector_bits // _FLOAT_BITS)
     tasks, dynamic = extract_tasks(fused, target)
     if not tasks:
         raise UserError(
@@ -147,12 +155,14 @@ def _import(model: Any) -> tuple[Any, ImportIssue | None]:
             )
 
 
-def _fuse(module: Any, target: Any, config: NetworkConfig) -> Any:
+def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
     try:
         module = fold_constants(module)
         if config.fast_math:
             module = fast_math(module)
         with target, tvm.transform.PassContext(opt_level=3):
+            if config.blocked and lanes:
+                module = block_convolutions(module, lanes)
             return relax.get_pipeline("zero")(module)
     except Exception as error:
         # TVM reports an operator that it can type but not lower for these types as any of its exceptions.

@@ -58,7 +58,8 @@ def open_on(path: str | None, platform: Platform, config: NetworkConfig) -> Open
         UserError: whatever is wrong with the file or its shapes, in one sentence.
     """
     loaded = load_network(sample_path() if path is None else Path(path), config)
-    return Opened(loaded=loaded, imported=import_network(loaded, platform.target_json, config), platform=platform)
+    imported = import_network(loaded, platform.target_json, config, platform.features.vector_bits)
+    return Opened(loaded=loaded, imported=imported, platform=platform)
 
 
 def require_runnable(platform: Platform, command: str) -> None:

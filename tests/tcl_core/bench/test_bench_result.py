@@ -53,10 +53,10 @@ def test_every_bench_is_there(name: str) -> None:
     assert callable(import_module(f"tcl_core.bench.{name}").run)
 
 
-def test_the_subject_is_one_task(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_heaviest_task_is_the_convolution(tmp_path_factory: pytest.TempPathFactory) -> None:
     from tcl_core.config import NetworkConfig
     from tcl_core.tuner import open_network
 
     path = write_convolution(tmp_path_factory.mktemp("bench"))
     opened = open_network(str(path), "cpu", None, NetworkConfig())
-    assert [task.anchor for task in opened.tasks] == ["conv2d_nchw"]
+    assert "conv2d" in max(opened.tasks, key=lambda task: task.flops).anchor
