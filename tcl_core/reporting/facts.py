@@ -116,9 +116,8 @@ def read_run(
     run = choose_run(workspace, number, network)
     found = next(one for one in workspace.networks() if one.digest == run.network_digest)
     platform = next(one for one in workspace.platforms() if one.fingerprint == run.platform)
-    tasks = [
-        task for task in workspace.tasks(run.network_digest) if not run.config.include or task.key in run.config.include
-    ]
+    listed = workspace.tasks(run.network_digest, run.platform) or workspace.tasks(run.network_digest)
+    tasks = [task for task in listed if not run.config.include or task.key in run.config.include]
     keys = {task.key for task in tasks}
     known = workspace.records(platform=run.platform, network_digest=run.network_digest)
     end_at = _end_at(workspace, run)

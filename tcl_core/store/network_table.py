@@ -60,8 +60,8 @@ def platforms(connection: sqlite3.Connection) -> tuple[Platform, ...]:
     )
 
 
-def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterable[Task]) -> None:
-    """Add a network, or bring its name, path and list of tasks up to date.
+def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterable[Task], platform: str) -> None:
+    """Add a network, or bring its name, path and list of tasks on a platform up to date.
 
     A task that is already known keeps its stored module: the traces of its records were made for that one, and equal
     structure does not mean equal block names.
@@ -78,7 +78,9 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
             dumps(network.shapes),
         ),
     )
-    connection.execute("DELETE FROM networks_tasks WHERE network_digest = ?", (network.digest,))
+    connection.execute(
+        "DELETE FROM networks_tasks WHERE network_digest = ? AND platform = ?", (network.digest, platform)
+    )
     for position, task in enumerate(tasks):
         connection.execute(
             "INSERT INTO tasks (key, module_json, flops, bytes_moved, dtype, axes, arguments, anchor) "
@@ -95,8 +97,9 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
             ),
         )
         connection.execute(
-            "INSERT INTO networks_tasks (network_digest, position, task_key, name, weight) VALUES (?, ?, ?, ?, ?)",
-            (network.digest, position, task.key, task.name, task.weight),
+            "INSERT INTO networks_tasks (network_digest, platform, position, task_key, name, weight) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (network.digest, platform, position, task.key, task.name, task.weight),
         )
 
 
@@ -116,14 +119,18 @@ def networks(connection: sqlite3.Connection) -> tuple[Network, ...]:
     )
 
 
-def tasks_of(connection: sqlite3.Connection, network_digest: str) -> tuple[Task, ...]:
-    """A network's tasks, in its order; none for an unknown network."""
+def tasks_of(connection: sqlite3.Connection, network_digest: str, platform: str | None) -> tuple[Task, ...]:
+    """A network's tasks, in its order; none for an unknown network.
+
+    Those on one platform, or for None those on any: of a task that several list, the first one's entries.
+    """
     rows = connection.execute(
-        f"SELECT {_TASK_COLUMNS} FROM networks_tasks l JOIN tasks t ON t.key = l.task_key "
-        "WHERE l.network_digest = ? ORDER BY l.position",
-        (network_digest,),
+        f"SELECT l.platform, {_TASK_COLUMNS} FROM networks_tasks l JOIN tasks t ON t.key = l.task_key "
+        "WHERE l.network_digest = ? AND (?2 IS NULL OR l.platform = ?2) ORDER BY l.platform, l.position",
+        (network_digest, platform),
     )
-    return tuple(_task(row) for row in rows)
+    owner: dict[str, str] = {}
+    return tuple(_task(row) for on, *row in rows if owner.setdefault(row[0], on) == on)
 
 
 def all_tasks(connection: sqlite3.Connection) -> tuple[Task, ...]:
@@ -136,7 +143,7 @@ def all_tasks(connection: sqlite3.Connection) -> tuple[Task, ...]:
     return tuple(_task(row) for row in rows)
 
 
-def _task(row: tuple[Any, ...]) -> Task:
+def _task(row: Sequence[Any]) -> Task:
     key, name, weight, module, flops, bytes_moved, dtype, axes, arguments, anchor = row
     return Task(
         key=key,

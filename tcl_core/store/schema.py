@@ -89,6 +89,19 @@ STEPS: tuple[Step, ...] = (
     ),
     # What a report of a run needs: the library at its end, and with what it was made.
     ("ALTER TABLE runs ADD COLUMN library TEXT", "ALTER TABLE runs ADD COLUMN versions TEXT NOT NULL DEFAULT '[]'"),
+    # A network's tasks depend on the platform: convolutions are blocked by its vectors. Lists of version 5 have none.
+    (
+        "ALTER TABLE networks_tasks RENAME TO networks_tasks_5",
+        """CREATE TABLE networks_tasks (
+            network_digest TEXT NOT NULL REFERENCES networks (digest), platform TEXT NOT NULL,
+            position INTEGER NOT NULL, task_key TEXT NOT NULL REFERENCES tasks (key), name TEXT NOT NULL,
+            weight INTEGER NOT NULL, PRIMARY KEY (network_digest, platform, position)
+        ) WITHOUT ROWID""",
+        """INSERT INTO networks_tasks (network_digest, platform, position, task_key, name, weight)
+            SELECT network_digest, '', position, task_key, name, weight FROM networks_tasks_5""",
+        "DROP TABLE networks_tasks_5",
+        "CREATE INDEX networks_tasks_by_task ON networks_tasks (task_key)",
+    ),
 )
 
 

@@ -107,23 +107,23 @@ class Workspace:
         with self._reading() as connection:
             return network_table.platforms(connection)
 
-    def add_network(self, network: Network, tasks: Sequence[Task]) -> None:
-        """Add a network with its tasks, or bring its name, path and task list up to date.
+    def add_network(self, network: Network, tasks: Sequence[Task], platform: str = "") -> None:
+        """Add a network with its tasks on a platform (a fingerprint), or bring its name, path and task list up to date.
 
         A task whose key is known already keeps its stored module and description: its records were made for them.
         """
         with self._writing() as connection:
-            network_table.add_network(connection, network, tasks)
+            network_table.add_network(connection, network, tasks, platform)
 
     def networks(self) -> tuple[Network, ...]:
         """All networks, in the order in which they were first added."""
         with self._reading() as connection:
             return network_table.networks(connection)
 
-    def tasks(self, network_digest: str) -> tuple[Task, ...]:
-        """A network's tasks in its order; none for an unknown network."""
+    def tasks(self, network_digest: str, platform: str | None = None) -> tuple[Task, ...]:
+        """A network's tasks in its order, on one platform or on any; none for an unknown network."""
         with self._reading() as connection:
-            return network_table.tasks_of(connection, network_digest)
+            return network_table.tasks_of(connection, network_digest, platform)
 
     def all_tasks(self) -> tuple[Task, ...]:
         """Every task once; the weight is its greatest in any network, 0 where none lists it any more."""

@@ -86,11 +86,15 @@ def enter_workspace(workspace: Workspace, opened: Opened) -> Opened:
     keeps the first module of a key, and every trace under that key is applied to it.
     """
     workspace.add_platform(opened.platform)
-    workspace.add_network(opened.imported.network, opened.tasks)
+    workspace.add_network(opened.imported.network, opened.tasks, opened.platform.fingerprint)
     return with_stored_tasks(workspace, opened)
 
 
 def with_stored_tasks(workspace: Workspace, opened: Opened) -> Opened:
     """The same for a workspace that is only read."""
-    tasks = workspace.tasks(opened.imported.network.digest)
+    stored = {task.key: task for task in workspace.all_tasks()}
+    tasks = tuple(
+        replace(stored[task.key], name=task.name, weight=task.weight) if task.key in stored else task
+        for task in opened.tasks
+    )
     return replace(opened, imported=replace(opened.imported, tasks=tasks))

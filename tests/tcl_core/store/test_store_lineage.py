@@ -106,8 +106,9 @@ def test_a_file_of_schema_2_opens(tmp_path: Path, read_only: bool) -> None:
     connection = sqlite3.connect(tmp_path / "old" / DATABASE, isolation_level=None)
     migrate(connection, STEPS[:2])
     for row in rows:
-        if row.startswith("INSERT INTO"):
+        if row.startswith("INSERT INTO") and "networks_tasks" not in row:
             connection.execute(row)
+    connection.execute("INSERT INTO networks_tasks VALUES ('d1', 0, 'a1', 'fused_a1', 3)")
     connection.execute(
         "INSERT INTO checkpoints VALUES (5, 'cafe01', 'mamba', 'checkpoints/m', 1.5, 9, '{\"top1\": 0.5}')"
     )
@@ -126,5 +127,7 @@ def test_a_file_of_schema_2_opens(tmp_path: Path, read_only: bool) -> None:
             ),
         )
         assert opened.repeats("a1", "cafe01") == {}
+        assert [(one.key, one.name, one.weight) for one in opened.tasks("d1")] == [("a1", "fused_a1", 3)]
+        assert opened.tasks("d1", "cafe01") == ()
         if not read_only:
             assert opened.add_repeat(record(0).candidate, "cafe01", (0.5,))

@@ -38,6 +38,19 @@ def test_networks_and_tasks_come_back_in_order(workspace: Workspace) -> None:
     assert workspace.tasks("nobody") == ()
 
 
+def test_a_networks_tasks_are_kept_by_platform(workspace: Workspace) -> None:
+    other = network("d2")
+    workspace.add_network(other, (task("b2", weight=9), task("c3")), "cafe01")
+    workspace.add_network(other, (task("b2", weight=9), task("e5")), "beef02")
+    assert [one.key for one in workspace.tasks("d2", "cafe01")] == ["b2", "c3"]
+    assert [one.key for one in workspace.tasks("d2", "beef02")] == ["b2", "e5"]
+    assert sorted((one.key, one.weight) for one in workspace.tasks("d2"))[0] == ("b2", 9)
+    assert sorted(one.key for one in workspace.tasks("d2")) == ["b2", "c3", "e5"]
+    workspace.add_network(other, (task("c3"),), "cafe01")
+    assert [one.key for one in workspace.tasks("d2", "cafe01")] == ["c3"]
+    assert [one.key for one in workspace.tasks("d2", "beef02")] == ["b2", "e5"]
+
+
 def test_adding_a_network_again_updates_its_place_and_tasks(workspace: Workspace) -> None:
     workspace.add_network(network(path="/elsewhere/net.onnx"), (task("c3"),))
     assert workspace.networks() == (network(path="/elsewhere/net.onnx"),)
