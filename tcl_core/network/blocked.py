@@ -10,46 +10,47 @@ that is done here. It can go when `LegalizeOps` knows it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tvm import relax, topi
+from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.constants import fold_constants
+from tcl_core.network.constants import fold_constants, inline_constants
 
 _CONVOLUTION = "relax.nn.conv2d"
 
 
 def block_convolutions(module: Any, lanes: int) -> Any:
-    """The relax module with its dense convolutions blocked by `lanes` channels; needs a current target.
+    """The relax module with its convolutions blocked by `lanes` channels, or half as many; needs a current target.
 
-    As it is where a grouped convolution, whose channels cannot be blocked so, would have each of its neighbours
-    transformed back and forth.
+    Dense and depthwise ones whose channels fill whole blocks. What is grouped otherwise stays as it is. The block
+    depends on the number of channels alone, so that a tensor's layout suits all who read it.
     """
-    if not _all_dense(module, lanes):
-        return module
-    blocked = f"NCHW{lanes}c"
-    layouts = {_CONVOLUTION: [blocked, f"OIHW{lanes}i{lanes}o", blocked]}
-    converted = relax.transform.ConvertLayout(layouts)(module)
+    # A scalar constant behind a variable counts as a tensor of another rank there, and ends the layout's way.
+    converted = relax.transform.ConvertLayout({}, _chooser(lanes))(inline_constants(module))
     # What two operators read is transformed for each of them.
     return _lowered(relax.transform.EliminateCommonSubexpr()(fold_constants(converted)))
 
 
-def _all_dense(module: Any, lanes: int) -> bool:
-    """Whether no convolution is grouped, and one at least can be blocked."""
-    groups, blockable = set(), False
+def _chooser(lanes: int) -> Callable[[Any], dict[str, list[str]]]:
+    """Layouts of a call's data, kernel and result, for `ConvertLayout`."""
 
-    def look(call: Any) -> None:
-        nonlocal blockable
-        if isinstance(call, relax.Call) and getattr(call.op, "name", "") == _CONVOLUTION:
-            groups.add(int(call.attrs.groups))
-            outside, inside = (int(extent) for extent in call.args[1].ty.shape.values[:2])
-            blockable |= outside % lanes == 0 and inside % lanes == 0
+    def block(channels: int) -> int:
+        return next((size for size in (lanes, lanes // 2) if size and channels % size == 0), 0)
 
-    for _, function in module.functions_items():
-        if isinstance(function, relax.Function):
-            relax.analysis.post_order_visit(function, look)
-    return blockable and groups == {1}
+    def choose(call: Any) -> dict[str, list[str]]:
+        if getattr(call.op, "name", "") != _CONVOLUTION:
+            return {}
+        outside, inside = (int(extent) for extent in call.args[1].ty.shape.values[:2])
+        groups, to, from_ = int(call.attrs.groups), block(outside), block(inside)
+        if groups == 1 and to and from_:
+            return {_CONVOLUTION: [f"NCHW{from_}c", f"OIHW{from_}i{to}o", f"NCHW{to}c"]}
+        if groups == outside and inside == 1 and to:
+            return {_CONVOLUTION: [f"NCHW{to}c", f"OIHW1i{to}o", f"NCHW{to}c"]}
+        return {_CONVOLUTION: ["NCHW", "OIHW", "NCHW"]}
+
+    return choose
 
 
 def _lowered(module: Any) -> Any:
@@ -69,13 +70,39 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if getattr(call.op, "name", "") != _CONVOLUTION or not str(call.attrs.data_layout).endswith("c"):
             return call
         attributes = call.attrs
-        return self.builder_.call_te(
-            topi.nn.conv2d_NCHWc,
-            *call.args,
-            [int(extent) for extent in attributes.strides],
-            [int(extent) for extent in attributes.padding],
-            [int(extent) for extent in attributes.dilation],
-            str(attributes.data_layout),
-            str(attributes.out_layout),
-            str(call.ty.dtype),
+        strides, padding, dilation = (
+            [int(extent) for extent in extents]
+            for extents in (attributes.strides, attributes.padding, attributes.dilation)
         )
+        if int(attributes.groups) > 1:
+            return self.builder_.call_te(_depthwise, *call.args, strides, padding, dilation)
+        layouts = str(attributes.data_layout), str(attributes.out_layout)
+        return self.builder_.call_te(
+            topi.nn.conv2d_NCHWc, *call.args, strides, padding, dilation, *layouts, str(call.ty.dtype)
+        )
+
+
+def _depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int]) -> Any:
+    """Blocked depthwise convolution: topi only declares one.
+
+    Args:
+        data: [batch, chunks, height, width, lanes].
+        kernel: [chunks, 1, height, width, 1, lanes].
+        padding: top, left, bottom, right.
+    """
+    batch, chunks, height, width, lanes = (int(extent) for extent in data.shape)
+    rows, columns = (int(extent) for extent in kernel.shape[2:4])
+    top, left, bottom, right = padding
+    padded = data if not any(padding) else topi.nn.pad(data, (0, 0, top, left, 0), (0, 0, bottom, right, 0), name="pad")
+    high = (height + top + bottom - (rows - 1) * dilation[0] - 1) // strides[0] + 1
+    wide = (width + left + right - (columns - 1) * dilation[1] - 1) // strides[1] + 1
+    kh, kw = te.reduce_axis((0, rows), name="kh"), te.reduce_axis((0, columns), name="kw")
+    return te.compute(
+        (batch, chunks, high, wide, lanes),
+        lambda n, c, h, w, b: te.sum(
+            padded[n, c, h * strides[0] + kh * dilation[0], w * strides[1] + kw * dilation[1], b]
+            * kernel[c, 0, kh, kw, 0, b],
+            axis=[kh, kw],
+        ),
+        name="depthwise_conv2d_NCHWc",
+    )

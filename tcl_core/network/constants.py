@@ -25,11 +25,33 @@ _CONSTANT = type(relax.const(0))
 
 def fold_constants(module: Any) -> Any:
     """The relax module with the calls in `_FOLDS` on constants replaced by their values."""
-    folder = _Folder(module)
+    return _rewritten(module, _Folder(module))
+
+
+def inline_constants(module: Any) -> Any:
+    """The relax module with constants in place of the variables that are bound to them."""
+    return _rewritten(module, _Inliner(module))
+
+
+def _rewritten(module: Any, mutator_: Any) -> Any:
     for variable, function in module.functions_items():
         if isinstance(function, relax.Function):
-            folder.builder_.update_func(variable, folder.visit_expr(function))
-    return folder.builder_.get()
+            mutator_.builder_.update_func(variable, mutator_.visit_expr(function))
+    return mutator_.builder_.get()
+
+
+@mutator
+class _Inliner(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    """Replaces arguments of calls."""
+
+    def visit_call_(self, op: Any) -> Any:
+        call = super().visit_call_(op)
+        found = [self.lookup_binding(each) if isinstance(each, relax.Var) else None for each in call.args]
+        if not any(isinstance(each, _CONSTANT) for each in found):
+            return call
+        pairs = zip(found, call.args, strict=True)
+        arguments = [value if isinstance(value, _CONSTANT) else argument for value, argument in pairs]
+        return relax.Call(call.op, arguments, call.attrs, call.ty_args)
 
 
 @mutator

@@ -113,7 +113,10 @@ def _require_supported(model: Any) -> None:
 
 
 class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
-    """TVM's frontend, remembering the node it is at: its exceptions name neither node nor operator."""
+    """TVM's frontend, remembering the node it is at: its exceptions name neither node nor operator.
+
+    It lowers `Clip` at once, and no pass sees an operator there any more; here it stays two of relax's.
+    """
 
     at_node = ""
     at_operator = ""
@@ -121,7 +124,15 @@ class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no ty
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
         self.at_node = str(attrs.get("tvm_custom", {}).get("name", ""))
         self.at_operator = op_name
+        if op_name == "Clip" and len(inputs) > 1:
+            return self._clip(*inputs)
         return super()._convert_operator(op_name, inputs, attrs, opset)
+
+    def _clip(self, value: Any, low: Any = None, high: Any = None) -> Any:
+        """From opset 11 on bounds are inputs, and each may be missing."""
+        if low is not None:
+            value = self.bb.normalize(relax.op.maximum(value, low))
+        return value if high is None else self.bb.normalize(relax.op.minimum(value, high))
 
 
 def _first_that_imports(candidates: list[Any]) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
@@ -158,11 +169,12 @@ def _import(model: Any) -> tuple[Any, ImportIssue | None]:
 def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
     try:
         module = fold_constants(module)
-        if config.fast_math:
-            module = fast_math(module)
         with target, tvm.transform.PassContext(opt_level=3):
             if config.blocked and lanes:
+                # Before `fast_math`, which leaves no operator that a layout could be moved through.
                 module = block_convolutions(module, lanes)
+            if config.fast_math:
+                module = fast_math(module)
             return relax.get_pipeline("zero")(module)
     except Exception as error:
         # TVM reports an operator that it can type but not lower for these types as any of its exceptions.
