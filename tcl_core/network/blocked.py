@@ -19,6 +19,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tcl_core.network.constants import fold_constants, inline_constants
 
 _CONVOLUTION = "relax.nn.conv2d"
+_DEPTHWISE = "depthwise_conv2d_NCHWc"
 
 
 def block_convolutions(module: Any, lanes: int) -> Any:
@@ -75,7 +76,9 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             for extents in (attributes.strides, attributes.padding, attributes.dilation)
         )
         if int(attributes.groups) > 1:
-            return self.builder_.call_te(_depthwise, *call.args, strides, padding, dilation)
+            return self.builder_.call_te(
+                _depthwise, *call.args, strides, padding, dilation, primfunc_name_hint=_DEPTHWISE
+            )
         layouts = str(attributes.data_layout), str(attributes.out_layout)
         return self.builder_.call_te(
             topi.nn.conv2d_NCHWc, *call.args, strides, padding, dilation, *layouts, str(call.ty.dtype)
@@ -104,5 +107,5 @@ def _depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], d
             * kernel[c, 0, kh, kw, 0, b],
             axis=[kh, kw],
         ),
-        name="depthwise_conv2d_NCHWc",
+        name=_DEPTHWISE,
     )

@@ -63,6 +63,7 @@ def test_results_are_those_of_onnxruntime(tools: Any, vector_bits: int, groups: 
     path = residual(tools, groups)
     network = imported(path, vector_bits)
     assert convolutions(network) == sorted(["conv2d_nchw", "conv2d_NCHWc", third])  # 3 channels fill no vector
+    assert any(task.name.startswith(f"fused_{third}") for task in network.tasks)
     machine = relax.VirtualMachine(tvm.compile(network.module, TARGET), tvm.cpu())
     data = GENERATOR.standard_normal((1, 3, 9, 9)).astype(np.float32)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
