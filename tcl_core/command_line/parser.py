@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
 
-BENCHES = ("throughput", "scoring", "quality", "time_to_quality", "overhead", "window")
+BENCHES = ("throughput", "scoring", "window")
 
 Shape = tuple[str, tuple[int, ...]]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
