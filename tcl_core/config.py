@@ -30,7 +30,7 @@ class NetworkConfig:
         shapes: dimensions fixed by the user, by input name.
         fast_math: replace `exp`, `erf` and `tanh` by polynomials before tasks are extracted; the generated kernels
             otherwise call libm once per element. The whole network is still checked against onnxruntime.
-        blocked: lay out the channels of dense convolutions by vectors (`network.blocked`).
+        blocked: lay out the channels of dense and depthwise convolutions by vectors (`network.blocked`).
     """
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()

@@ -17,6 +17,7 @@ from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import fold_constants, inline_constants
+from tcl_core.network.rewriting import rewritten
 
 _CONVOLUTION = "relax.nn.conv2d"
 _DEPTHWISE = "depthwise_conv2d_NCHWc"
@@ -31,7 +32,8 @@ def block_convolutions(module: Any, lanes: int) -> Any:
     # A scalar constant behind a variable counts as a tensor of another rank there, and ends the layout's way.
     converted = relax.transform.ConvertLayout({}, _chooser(lanes))(inline_constants(module))
     # What two operators read is transformed for each of them.
-    return _lowered(relax.transform.EliminateCommonSubexpr()(fold_constants(converted)))
+    shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
+    return rewritten(shared, _Lowering(shared))
 
 
 def _chooser(lanes: int) -> Callable[[Any], dict[str, list[str]]]:
@@ -52,14 +54,6 @@ def _chooser(lanes: int) -> Callable[[Any], dict[str, list[str]]]:
         return {_CONVOLUTION: ["NCHW", "OIHW", "NCHW"]}
 
     return choose
-
-
-def _lowered(module: Any) -> Any:
-    rewriter = _Lowering(module)
-    for variable, function in module.functions_items():
-        if isinstance(function, relax.Function):
-            rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
-    return rewriter.builder_.get()
 
 
 @mutator

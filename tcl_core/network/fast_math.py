@@ -16,17 +16,15 @@ from typing import Any
 from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from tcl_core.network.rewriting import rewritten
+
 _TANH_GELU = (math.sqrt(2.0 / math.pi), 0.044715)
 """``0.5 x (1 + tanh(a (x + b x^3)))`` (Hendrycks and Gimpel, arXiv 1606.08415)."""
 
 
 def fast_math(module: Any) -> Any:
     """The relax module with polynomials; to be run before `LegalizeOps`, which would expand the operators to libm."""
-    rewriter = _FastMath(module)
-    for variable, function in module.functions_items():
-        if isinstance(function, relax.Function):
-            rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
-    return rewriter.builder_.get()
+    return rewritten(module, _FastMath(module))
 
 
 @mutator
