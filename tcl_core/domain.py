@@ -327,6 +327,20 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecordCount:
+    """How much was measured of a task on a platform.
+
+    Attributes:
+        trials: records, `failures` among them.
+        best_s: lowest median latency in seconds; None without a success.
+    """
+
+    trials: int = 0
+    failures: int = 0
+    best_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TaskState:
     """A task as a run sees it: what the scheduler decides on and the task table shows.
 

@@ -97,7 +97,7 @@ def held_out_in(workspace: Workspace, platform: Platform, *, processes: int = 1)
 
 def _refuse_useless(workspace: Workspace, platform: Platform) -> None:
     counts = workspace.record_counts(platform.fingerprint).values()
-    trials, failures = sum(count for count, _ in counts), sum(failed for _, failed in counts)
+    trials, failures = sum(count.trials for count in counts), sum(count.failures for count in counts)
     if not trials:
         raise UserError(
             "dataset",

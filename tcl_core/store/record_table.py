@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, Source, Stage
+from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, RecordCount, Source, Stage
 
 _COLUMNS = (
     "task_key, platform, sketch, decisions, latency_s, latencies_s, failure_stage, failure_cause, failure_message, "
@@ -28,7 +28,10 @@ BEST = (
     "ORDER BY latency_s, id LIMIT 1"
 )
 MEASURED = "SELECT sketch, decisions FROM records WHERE task_key = ? AND platform = ?"
-COUNTS = "SELECT task_key, count(*), count(*) - count(latency_s) FROM records WHERE platform = ? GROUP BY task_key"
+COUNTS = (
+    "SELECT task_key, count(*), count(*) - count(latency_s), min(latency_s) FROM records WHERE platform = ? "
+    "GROUP BY task_key"
+)
 
 
 def compress(text: str) -> bytes:
@@ -56,7 +59,7 @@ def insert(connection: sqlite3.Connection, record: Record) -> bool:
     return connection.execute(_INSERT, _to_row(record)).rowcount == 1
 
 
-def select_statement(*, by_task: bool, by_platform: bool, by_network: bool) -> str:
+def select_statement(*, by_task: bool, by_platform: bool, by_network: bool, traces: bool = True) -> str:
     """The query for all records that meet the conditions, whose values follow in this order."""
     conditions = []
     if by_task:
@@ -66,16 +69,22 @@ def select_statement(*, by_task: bool, by_platform: bool, by_network: bool) -> s
     if by_network:
         conditions.append("task_key IN (SELECT task_key FROM networks_tasks WHERE network_digest = ?)")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT {_COLUMNS} FROM records{where} ORDER BY id"
+    columns = _COLUMNS if traces else _COLUMNS.replace("trace_json", "NULL")
+    return f"SELECT {columns} FROM records{where} ORDER BY id"
 
 
 def select(
-    connection: sqlite3.Connection, task_key: str | None, platform: str | None, network_digest: str | None
+    connection: sqlite3.Connection,
+    task_key: str | None,
+    platform: str | None,
+    network_digest: str | None,
+    *,
+    traces: bool = True,
 ) -> tuple[Record, ...]:
-    """Records in order of measurement."""
+    """Records in order of measurement; without `traces` theirs are empty."""
     values = (task_key, platform, network_digest)
     by_task, by_platform, by_network = (value is not None for value in values)
-    statement = select_statement(by_task=by_task, by_platform=by_platform, by_network=by_network)
+    statement = select_statement(by_task=by_task, by_platform=by_platform, by_network=by_network, traces=traces)
     rows = connection.execute(statement, [value for value in values if value is not None])
     return tuple(_from_row(row) for row in rows)
 
@@ -96,9 +105,12 @@ def measured(connection: sqlite3.Connection, task_key: str, platform: str) -> fr
     return frozenset(Candidate(task_key, sketch, decisions_from(text)) for sketch, text in rows)
 
 
-def counts(connection: sqlite3.Connection, platform: str) -> dict[str, tuple[int, int]]:
-    """(trials, failures among them) per task that has any."""
-    return {key: (trials, failures) for key, trials, failures in connection.execute(COUNTS, (platform,))}
+def counts(connection: sqlite3.Connection, platform: str) -> dict[str, RecordCount]:
+    """Per task that has any."""
+    return {
+        key: RecordCount(trials=trials, failures=failures, best_s=best_s)
+        for key, trials, failures, best_s in connection.execute(COUNTS, (platform,))
+    }
 
 
 def decisions_text(decisions: Sequence[Decision]) -> str:
@@ -152,7 +164,7 @@ def _from_row(row: tuple[Any, ...]) -> Record:
     return Record(
         candidate=Candidate(task_key, sketch, decisions_from(decisions)),
         platform=platform,
-        trace_json=decompress(trace),
+        trace_json="" if trace is None else decompress(trace),
         structural_hash=digest,
         latencies_s=tuple(json.loads(latencies_s)),
         failure=None if stage is None else Failure(stage=Stage(stage), cause=cause, message=message),

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tcl_core.config import RunConfig
-from tcl_core.domain import Candidate, CheckpointKind, Network, Platform, Record, Sketch, Task
+from tcl_core.domain import Candidate, CheckpointKind, Network, Platform, Record, RecordCount, Sketch, Task
 from tcl_core.libraries import LibraryReport
 from tcl_core.store import checkpoint_table, default_table, network_table, record_table, repeat_table, run_table
 from tcl_core.store.checkpoint_table import CheckpointRow
@@ -168,11 +168,20 @@ class Workspace:
             return sum(record_table.insert(connection, record) for record in records)
 
     def records(
-        self, *, task_key: str | None = None, platform: str | None = None, network_digest: str | None = None
+        self,
+        *,
+        task_key: str | None = None,
+        platform: str | None = None,
+        network_digest: str | None = None,
+        traces: bool = True,
     ) -> tuple[Record, ...]:
-        """The records that meet all conditions given, in order of measurement."""
+        """The records that meet all conditions given, in order of measurement.
+
+        Args:
+            traces: False leaves `trace_json` empty, which is most of a record and of the time to read it.
+        """
         with self._reading() as connection:
-            return record_table.select(connection, task_key, platform, network_digest)
+            return record_table.select(connection, task_key, platform, network_digest, traces=traces)
 
     def best_records(self, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:
         """The success of lowest median latency, by task; tasks without one are left out."""
@@ -184,8 +193,8 @@ class Workspace:
         with self._reading() as connection:
             return record_table.measured(connection, task_key, platform)
 
-    def record_counts(self, platform: str) -> dict[str, tuple[int, int]]:
-        """(trials, failures among them) by task; tasks without records are left out."""
+    def record_counts(self, platform: str) -> dict[str, RecordCount]:
+        """What there is of each task; tasks without records are left out."""
         with self._reading() as connection:
             return record_table.counts(connection, platform)
 

@@ -153,8 +153,8 @@ def _platforms(workspace: Workspace) -> tuple[PlatformRecords, ...]:
         found.append(
             PlatformRecords(
                 platform=platform,
-                records=sum(count for count, _ in counts),
-                failed=sum(failed for _, failed in counts),
+                records=sum(count.trials for count in counts),
+                failed=sum(count.failures for count in counts),
             )
         )
     return tuple(found)

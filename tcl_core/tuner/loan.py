@@ -44,7 +44,7 @@ class RunLoan:
 
     def stamp(self, task_key: str) -> Hashable:
         """Another one whenever the model has learned, or the task has another record."""
-        return self._rounds(), len(self._works[task_key].records)
+        return self._rounds(), self._works[task_key].state.trials
 
     def space(self, task_key: str) -> DesignSpace:
         """The task's design space."""

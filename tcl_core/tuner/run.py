@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from tcl_core.checkpoints import Start, choose_start, load_start
 from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Record, Source, Stage
+from tcl_core.domain import Record, RecordCount, Source, Stage
 from tcl_core.errors import UserError
 from tcl_core.events import (
     CancelToken,
@@ -39,12 +39,13 @@ from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
+from tcl_core.tuner.lesson import lesson
 from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import Chosen, measured_records
 from tcl_core.tuner.opening import Opened, enter_workspace, open_network, require_runnable
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 from tcl_core.tuner.task_limits import TaskLimits, by_key
-from tcl_core.tuner.task_work import TaskWork, estimate_s
+from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
 from tcl_core.versions import installed_versions
 
 _REPLAYING_SHARE = 8
@@ -138,18 +139,16 @@ class Tuner:
         if not chosen:
             raise UserError("network", f"{opened.imported.network.name} has no task to tune; nothing was selected.")
         search = self._search_config()
-        resumed = 0
-        for task in chosen:
-            work = TaskWork(task, opened.platform.target_json, context, search)
-            records = workspace.records(task_key=task.key, platform=opened.platform.fingerprint)
-            work.add_records(records)
-            if records:
-                work.close_round(exhausted=False)
-            resumed += len(records)
-            self._works[task.key] = work
         digest, fingerprint = opened.imported.network.digest, opened.platform.fingerprint
+        counts = workspace.record_counts(fingerprint)
+        for task in chosen:
+            earlier = Earlier(
+                count=counts.get(task.key, RecordCount()),
+                read=partial(workspace.records, task_key=task.key, platform=fingerprint, traces=False),
+            )
+            self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier)
         run_id = workspace.start_run(self.config, digest, fingerprint, installed_versions())
-        return run_id, resumed
+        return run_id, sum(work.state.trials for work in self._works.values())
 
     def _started(self, run_id: int, opened: Opened, resumed: int) -> RunStarted:
         return RunStarted(
@@ -176,7 +175,7 @@ class Tuner:
             # Its checkpoint has not seen what earlier runs measured here.
             yield PhaseChanged(stage=Stage.LEARN, detail="earlier records")
             with self._clock.stage(Stage.LEARN):
-                self._learn(model)
+                self._learn(model, None)
         self.loan = RunLoan(workspace, opened.platform, self._works, model, measurer, lambda: self._rounds)
         scheduler = TaskScheduler(self.config.scheduler)
         while True:
@@ -233,7 +232,7 @@ class Tuner:
         if records:
             yield PhaseChanged(stage=Stage.LEARN, task_key=choice.task_key)
             with self._clock.stage(Stage.LEARN):
-                self._learn(model)
+                self._learn(model, choice.task_key)
         yield RoundFinished(
             round=self._rounds,
             state=work.state,
@@ -284,8 +283,8 @@ class Tuner:
         self._clock.add(Stage.MEASURE, timed)
         self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed))
 
-    def _learn(self, model: CostModel) -> None:
-        groups = [group for work in self._works.values() if (group := work.group(model)) is not None]
+    def _learn(self, model: CostModel, now: str | None) -> None:
+        groups = lesson(self._works, now, model, self._generator)
         if groups:
             model.fit(groups, self.cancel)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tcl_core.batches import FeatureBatch, FloatArray, Pool, Population, Prediction, TaskGroup
 from tcl_core.config import SearchConfig
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Task, TaskState
+from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Task, TaskState
 from tcl_core.events import CancelToken
 from tcl_core.features import TokenTemplate, task_features
 from tcl_core.pool_events import PoolMapped
@@ -18,7 +18,7 @@ from tcl_core.search.evolution import Evolution, Proposals
 from tcl_core.search.population import DecisionSpace
 from tcl_core.selection.base import Sampler
 from tcl_core.space.design_space import DesignSpace
-from tcl_core.tuner.measuring import Chosen, rationale_of
+from tcl_core.tuner.measuring import Chosen, best_latency_s, rationale_of
 from tcl_core.tuner.pool_map import Pick, pool_map
 
 _SEEDS = 32
@@ -26,8 +26,26 @@ _BORROWED = 8
 _BORROWED_SHARE = 4
 """Of a first round, one in so many candidates at most is borrowed from a task alike."""
 
+_KNOWN = 2048
+"""Newest records that a round's pool is held against: distances to more would make rounds slower and slower."""
+
 _OVERSAMPLING = 8
 """Pool candidates per wanted one: on CUDA nine of ten random candidates are rejected in replay (measured)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """What earlier runs measured of a task: counted at once, read when it is needed.
+
+    Attributes:
+        read: the records, in order; their traces may be empty.
+    """
+
+    count: RecordCount = field(default_factory=RecordCount)
+    read: Callable[[], Sequence[Record]] = tuple
+
+
+NOTHING = Earlier()
 
 
 class TaskWork:
@@ -39,8 +57,14 @@ class TaskWork:
         rejected: candidates replay rejected so far, by cause.
     """
 
-    def __init__(self, task: Task, target_json: str, platform: FloatArray, search: SearchConfig) -> None:
-        self.state = TaskState(task=task)
+    def __init__(
+        self, task: Task, target_json: str, platform: FloatArray, search: SearchConfig, earlier: Earlier = NOTHING
+    ) -> None:
+        count = earlier.count
+        self.state = TaskState(task=task, trials=count.trials, failures=count.failures, best_s=count.best_s)
+        if count.trials:
+            self.close_round(exhausted=False)
+        self._earlier: Earlier | None = earlier if count.trials else None
         self._evolution = Evolution(search)
         self.scored = 0
         self.rejected: dict[str, int] = {}
@@ -65,23 +89,30 @@ class TaskWork:
 
     @property
     def records(self) -> Sequence[Record]:
-        """What was measured, now or in earlier runs, in order."""
+        """What was measured, now or in earlier runs, in order. Those of earlier runs are read at first use."""
+        self._read_earlier()
         return self._records
 
-    def add_records(self, records: Iterable[Record]) -> None:
-        """Take in what was measured, now or in an earlier run."""
-        for record in records:
-            self._records.append(record)
-            self._seen.add(record.candidate)
-            if record.structural_hash:
-                self._hashes.add(record.structural_hash)
-        best = [record.latency_s for record in self._records if record.latency_s is not None]
+    def add_records(self, records: Sequence[Record]) -> None:
+        """Take in what was measured now."""
+        self._read_earlier()
+        self._take(records)
         self.state = replace(
             self.state,
-            trials=len(self._records),
-            failures=sum(record.failure is not None for record in self._records),
-            best_s=min(best, default=None),
+            trials=self.state.trials + len(records),
+            failures=self.state.failures + sum(record.failure is not None for record in records),
+            best_s=best_latency_s(records, self.state.best_s),
         )
+
+    def _read_earlier(self) -> None:
+        if self._earlier is not None:
+            earlier, self._earlier = self._earlier, None
+            self._take(earlier.read())
+
+    def _take(self, records: Sequence[Record]) -> None:
+        self._records += records
+        self._seen.update(record.candidate for record in records)
+        self._hashes.update(record.structural_hash for record in records if record.structural_hash)
 
     def close_round(self, *, exhausted: bool) -> None:
         """Note the best latency after a round."""
@@ -107,7 +138,7 @@ class TaskWork:
         """
         sketches = self.space.sketches
         score = self._scorer(model)
-        borrowed = self._borrow(relatives) if not self._records else []
+        borrowed = self._borrow(relatives) if not self.records else []
         chosen = self._replay_borrowed(borrowed[: count // _BORROWED_SHARE], score, trained=model.trained)
         seeds = [*self.best(_SEEDS), *borrowed]
         proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel)
@@ -195,7 +226,7 @@ class TaskWork:
 
     def best(self, count: int) -> list[Candidate]:
         """The fastest measured candidates, fastest first."""
-        good = [(record.latency_s, record.candidate) for record in self._records if record.latency_s is not None]
+        good = [(record.latency_s, record.candidate) for record in self.records if record.latency_s is not None]
         return [candidate for _, candidate in sorted(good, key=lambda pair: pair[0] or 0.0)[:count]]
 
     def _scorer(self, model: CostModel) -> Callable[[Population], Prediction]:
@@ -225,43 +256,44 @@ class TaskWork:
         scores[index], spread[index], embeddings[index] = answer.scores, answer.spread, answer.embeddings
         return Prediction(scores=scores, spread=spread, embeddings=embeddings)
 
-    def group(self, model: CostModel) -> TaskGroup | None:
-        """Everything measured of this task, as the model reads it; None while nothing succeeded."""
+    def group(self, model: CostModel, records: Sequence[Record]) -> TaskGroup | None:
+        """Records of this task as the model reads them; None while nothing succeeded, and where it can read none."""
         if self.state.best_s is None:
             return None
         batches: list[FeatureBatch] = []
         labels: list[float] = []
-        for _, records, features in self._by_sketch(model):
+        for kept, features in self._by_sketch(model, records):
             batches.append(features)
-            labels += [self.state.best_s / record.latency_s if record.latency_s else 0.0 for record in records]
+            labels += [self.state.best_s / record.latency_s if record.latency_s else 0.0 for record in kept]
         if not labels:
             return None
         return TaskGroup(task_key=self.state.task.key, batches=tuple(batches), labels=np.asarray(labels, np.float32))
 
-    def _by_sketch(self, model: CostModel) -> list[tuple[int, list[Record], FeatureBatch]]:
-        """Records and their features by sketch; a record whose decisions this space does not hold is left out."""
+    def _by_sketch(self, model: CostModel, records: Sequence[Record]) -> list[tuple[list[Record], FeatureBatch]]:
+        """Records and their features, sketch by sketch; one whose decisions this space does not hold is left out."""
         grouped = []
         for sketch in self.space.sketches:
-            records = [record for record in self._records if record.candidate.sketch == sketch.index]
-            if not records:
+            own = [record for record in records if record.candidate.sketch == sketch.index]
+            if not own:
                 continue
             if model.reads == "schedules":
-                batch, legal = self.space.schedules([record.candidate for record in records])
-                kept: list[Record] = [records[index] for index in legal]
+                batch, legal = self.space.schedules([record.candidate for record in own])
+                kept: list[Record] = [own[index] for index in legal]
                 features: FeatureBatch = batch
             else:
-                choices, found = self._spaces[sketch.index].rows([record.candidate for record in records])
-                kept = [records[index] for index in found]
+                choices, found = self._spaces[sketch.index].rows([record.candidate for record in own])
+                kept = [own[index] for index in found]
                 features = self._templates[sketch.index].featurise(Population(sketch=sketch.index, choices=choices))
             if kept:
-                grouped.append((sketch.index, kept, features))
+                grouped.append((kept, features))
         return grouped
 
     def _measured_embeddings(self, model: CostModel, width: int) -> tuple[list[Candidate], FloatArray]:
         """What is measured and float32 [M, E]; nothing for models on schedules, whose embeddings cost a replay each."""
         if model.reads == "schedules":
             return [], np.zeros((0, width), np.float32)
-        parts = [(records, model.predict(features).embeddings) for _, records, features in self._by_sketch(model)]
+        newest = self.records[-_KNOWN:]
+        parts = [(records, model.predict(features).embeddings) for records, features in self._by_sketch(model, newest)]
         known = [record.candidate for records, _ in parts for record in records]
         return known, np.concatenate([part for _, part in parts]) if parts else np.zeros((0, width), np.float32)
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_samples import failed, furnish, network, platform, record, task
 
-from tcl_core.domain import Candidate, Failure, Rationale, Record, Source, Stage
+from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Source, Stage
 from tcl_core.store import Workspace, record_table
 from tcl_core.store.workspace import DATABASE
 
@@ -72,10 +72,16 @@ def test_queries_agree_with_the_records_themselves(shared: Workspace, drawn: lis
     for key in ("a1", "b2"):
         mine = [item for item in kept.values() if item.candidate.task_key == key]
         assert shared.records(platform=on, task_key=key) == tuple(mine)
+        lean = tuple(dataclasses.replace(item, trace_json="") for item in mine)
+        assert shared.records(platform=on, task_key=key, traces=False) == lean
         assert shared.measured(key, on) == {item.candidate for item in mine}
         successes = [item for item in mine if item.failure is None]
         assert best.pop(key, None) == min(successes, key=lambda item: item.latency_s or 0.0, default=None)
-        assert counts.pop(key, (0, 0)) == (len(mine), len(mine) - len(successes))
+        assert counts.pop(key, RecordCount()) == RecordCount(
+            trials=len(mine),
+            failures=len(mine) - len(successes),
+            best_s=min((item.latency_s for item in successes if item.latency_s is not None), default=None),
+        )
     assert not best
     assert not counts
 
@@ -94,7 +100,8 @@ def test_failures_are_kept_counted_and_never_best(workspace: Workspace) -> None:
     workspace.add_records([wrong, failed(1), record(2), record(3, latencies_s=(0.5,))])
     assert workspace.records()[:2] == (wrong, failed(1))
     assert workspace.best_records("cafe01", ["a1"]) == {"a1": record(2)}
-    assert workspace.record_counts("cafe01") == {"a1": (4, 2)}
+    best_s = record(2).latency_s
+    assert workspace.record_counts("cafe01") == {"a1": RecordCount(trials=4, failures=2, best_s=best_s)}
     assert failed(1).candidate in workspace.measured("a1", "cafe01")
 
 

@@ -91,7 +91,7 @@ def forbid_other_platforms(monkeypatch: pytest.MonkeyPatch, allowed: str) -> Non
     """Make every way to another platform's records raise."""
     records, repeats, counts = Workspace.records, Workspace.repeats, Workspace.record_counts
 
-    def guarded_records(self: Workspace, **conditions: str | None) -> object:
+    def guarded_records(self: Workspace, **conditions: str | bool | None) -> object:
         assert conditions.get("platform") == allowed, "a record of another platform was opened"
         return records(self, **conditions)  # type: ignore[arg-type]
 

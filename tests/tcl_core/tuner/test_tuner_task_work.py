@@ -10,12 +10,12 @@ import pytest
 from tcl_core.config import CostModelConfig, SamplerConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Failure, Platform, Rationale, Record, Replay, Source, Stage, Task
+from tcl_core.domain import Failure, Platform, Rationale, Record, RecordCount, Replay, Source, Stage, Task
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
 from tcl_core.selection import make_sampler
-from tcl_core.tuner.task_work import TaskWork, estimate_s
+from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
 
 SEARCH = SearchConfig(population=64, generations=1, pool=64)
 
@@ -84,10 +84,10 @@ def test_labels_are_relative_to_the_best_and_zero_for_failures(
 ) -> None:
     work = work_of(matmul_task, cpu_platform)
     replays = [replay for replay, _ in propose(work, model, 3)]
-    assert work.group(model) is None
+    assert work.group(model, work.records) is None
     work.add_records([record_of(replays[0], 2e-3), record_of(replays[1], 1e-3), record_of(replays[2], None)])
     assert (work.state.trials, work.state.failures, work.state.best_s) == (3, 1, 1e-3)
-    group = work.group(model)
+    group = work.group(model, work.records)
     assert group is not None
     assert sorted(group.labels.tolist()) == [0.0, 0.5, 1.0]
     assert sum(len(batch) for batch in group.batches) == 3
@@ -150,7 +150,30 @@ def test_a_model_on_schedules_scores_what_can_be_replayed(matmul_task: Task, cpu
     chosen = propose(small, xgb, 4)
     assert len(chosen) == 4
     small.add_records([record_of(replay, 1e-3 * (i + 1)) for i, (replay, _) in enumerate(chosen)])
-    group = small.group(xgb)
+    group = small.group(xgb, small.records)
     assert group is not None
     xgb.fit([group])
     assert propose(small, xgb, 2)[0][1].score is not None
+
+
+def test_what_earlier_runs_measured_counts_at_once_and_is_read_when_it_is_needed(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    replays = [replay for replay, _ in propose(work_of(matmul_task, cpu_platform), model, 3)]
+    stored = [record_of(replay, 1e-3 * (index + 1)) for index, replay in enumerate(replays)]
+    reads: list[int] = []
+
+    def read() -> list[Record]:
+        reads.append(1)
+        return stored
+
+    count = RecordCount(trials=3, failures=0, best_s=1e-3)
+    earlier = Earlier(count=count, read=read)
+    work = TaskWork(matmul_task, cpu_platform.target_json, platform_features(cpu_platform), SEARCH, earlier)
+    assert (work.state.trials, work.state.best_s, work.state.history_s) == (3, 1e-3, (1e-3,))
+    assert not reads
+    again = [replay.structural_hash for replay, _ in propose(work, model, 8)]
+    assert reads == [1] and not set(again) & {replay.structural_hash for replay in replays}
+    work.add_records([replace(stored[0], latencies_s=(5e-4,))])
+    assert list(work.records[:3]) == stored and reads == [1]
+    assert (work.state.trials, work.state.best_s) == (4, 5e-4)
