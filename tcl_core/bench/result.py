@@ -11,11 +11,16 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Repeated measurements of one contender."""
+    """Repeated measurements of one contender.
+
+    Attributes:
+        values: all of them, or low, median and high of `runs`.
+    """
 
     name: str
     unit: str
     values: tuple[float, ...]
+    runs: int | None = None
 
     @property
     def median(self) -> float:
@@ -29,7 +34,7 @@ class Series:
             "median": self.median,
             "low": min(self.values),
             "high": max(self.values),
-            "repeats": len(self.values),
+            "repeats": self.runs or len(self.values),
         }
 
 

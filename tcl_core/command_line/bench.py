@@ -9,6 +9,8 @@ from rich.table import Table
 
 from tcl_core.bench.result import BenchResult
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.parser import OWN_SUBJECT
+from tcl_core.errors import UserError
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
@@ -18,7 +20,16 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     def report(line: str) -> None:
         output.status.print(line, soft_wrap=True, markup=False)
 
-    result: BenchResult = module.run(report)
+    own = {
+        name: value for name, value in (("networks", tuple(arguments.network)), ("minutes", arguments.minutes)) if value
+    }
+    if own and arguments.name not in OWN_SUBJECT:
+        raise UserError(
+            "bench",
+            f"{arguments.name} compares on a subject of its own; leave --network and --minutes to "
+            f"{', '.join(OWN_SUBJECT)}.",
+        )
+    result: BenchResult = module.run(report, **own)
     if not output.json:
         _show(result, output)
     output.emit(result.json())

@@ -7,7 +7,9 @@ from typing import TypeAlias
 
 from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
 
-BENCHES = ("throughput", "scoring", "window")
+BENCHES = ("throughput", "scoring", "quality", "time_to_quality", "end_to_end", "overhead", "scale", "window")
+OWN_SUBJECT = ("end_to_end",)
+"""Benches that a person may give networks and minutes; all others compare on a subject of their own."""
 
 Shape = tuple[str, tuple[int, ...]]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -107,6 +109,15 @@ def make_parser() -> argparse.ArgumentParser:
     _add(commands, "doctor", "say what is installed, what hardware was found, and what is wrong")
     bench = _add(commands, "bench", "compare with the peers in one run")
     bench.add_argument("name", choices=BENCHES, metavar="NAME", help=", ".join(BENCHES))
+    only = f"only {', '.join(OWN_SUBJECT)}"
+    bench.add_argument(
+        "--network",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help=f"an ONNX file, repeatable; the bundled sample without ({only})",
+    )
+    bench.add_argument("--minutes", type=minutes, metavar="M", help=f"of tuning each network ({only})")
     screenshots = _add(commands, "screenshots", "take pictures of every panel, light and dark, from a real run")
     screenshots.add_argument("--out", required=True, metavar="DIR", help="where the pictures go")
     screenshots.add_argument(

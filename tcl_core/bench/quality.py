@@ -1,0 +1,37 @@
+"""How fast what was found is, after equal trials: ours against stock xgb, TenSet-MLP and plain random sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tcl_core.bench.race import COLD, MLP, RANDOM, SUBJECT, WARM, XGB, Track
+from tcl_core.bench.result import BenchResult, Series, paired_ratio
+
+REPEATS = 3
+GOAL = 1.2
+_CONTENDERS = (WARM, COLD, XGB, MLP, RANDOM)
+
+
+def run(report: Callable[[str], None]) -> BenchResult:
+    """Race `REPEATS` times; the ratio is the better peer's latency to that of ours from the checkpoint."""
+    with Track(report) as track:
+        races = [track.race(_CONTENDERS, seed).network_s for seed in range(REPEATS)]
+        machine = track.opened.platform.name
+    times = {name: [race[name] for race in races] for name in _CONTENDERS}
+    against = {name: paired_ratio(times[name], times[WARM]) for name in _CONTENDERS if name != WARM}
+    nearest = min((XGB, MLP), key=lambda name: against[name][0])
+    ratio, spread = against[nearest]
+    return BenchResult(
+        name="quality",
+        subject=SUBJECT,
+        machine=machine,
+        goal=f"latency at least {GOAL:g}x lower than that of stock xgb and of TenSet-MLP",
+        series=tuple(
+            Series(name=name, unit="us", values=tuple(value * 1e6 for value in values))
+            for name, values in times.items()
+        ),
+        ratio=ratio,
+        ratio_spread=spread,
+        passed=ratio >= GOAL,
+        remarks=tuple((f"{name} / ours from the checkpoint", found[0]) for name, found in against.items()),
+    )

@@ -1,0 +1,43 @@
+"""How a contest is told, and that a library nobody can compare ends the bench with a sentence."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from tcl_core.bench import end_to_end
+from tcl_core.errors import UserError
+from tcl_core.events import LibraryBuilt
+from tcl_core.libraries import Contest, LibraryReport
+
+
+@pytest.mark.parametrize(
+    ("contest", "words"),
+    [
+        (Contest(rival="onnxruntime", ratio=1.5, low=1.2, high=1.8, rounds=30), "1.50x (1.20 - 1.80), faster"),
+        (Contest(rival="onnxruntime", ratio=0.98, low=0.9, high=1.1, rounds=30), "0.98x (0.90 - 1.10), tie"),
+        (Contest(rival="untuned", ratio=9.0, low=None, high=None, rounds=3), "9.00x, too few rounds"),
+    ],
+)
+def test_a_contest_in_words(contest: Contest, words: str) -> None:
+    assert end_to_end.told(contest) == words
+
+
+def test_a_library_that_did_not_run_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = LibraryReport(path=None, tasks=(), rtol=1e-3, atol=1e-3, failures=("it crashed",), crashed=True)
+
+    class Runner:
+        def __init__(self, *_: object) -> None: ...
+
+        def events(self) -> list[LibraryBuilt]:
+            return [LibraryBuilt(report=broken)]
+
+    class Opened:
+        class imported:  # noqa: N801
+            class network:  # noqa: N801
+                name = "mine"
+
+    monkeypatch.setattr(end_to_end, "Tuner", Runner)
+    with pytest.raises(UserError, match="mine cannot be compared"):
+        end_to_end.tune(cast(Any, Opened), None, 1, 1.0)

@@ -1,0 +1,43 @@
+"""``bench`` in the terminal: what is compared, with its spread, and which bench takes a person's networks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from tcl_core.bench import end_to_end
+from tcl_core.bench.result import BenchResult, Series
+from tcl_core.command_line.main import BAD_INPUT, DONE, main
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sequence[str], float | None]]:
+    calls: list[tuple[Sequence[str], float | None]] = []
+
+    def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: float | None = None) -> BenchResult:
+        report("at it")
+        calls.append((networks, minutes))
+        series = Series(name="a.onnx: tuned", unit="ms", values=(1.0, 2.0, 4.0), runs=120)
+        return BenchResult(name="end_to_end", subject="s", machine="m", goal="g", series=(series,), passed=False)
+
+    monkeypatch.setattr(end_to_end, "run", run)
+    return calls
+
+
+def test_networks_and_minutes_reach_the_bench_that_takes_them(
+    asked: list[tuple[Sequence[str], float | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "end_to_end", "--network", "a.onnx", "--network", "b.onnx", "--minutes", "2"]) == DONE
+    assert main(["bench", "end_to_end", "--json"]) == DONE
+    assert asked == [(("a.onnx", "b.onnx"), 2.0), ((), None)]
+    told, _, data = capsys.readouterr().out.partition("{")
+    assert "2.00" in told and "120" in told and "goal g: MISSED" in told
+    assert json.loads("{" + data)["series"][0]["repeats"] == 120
+
+
+@pytest.mark.parametrize("option", [["--minutes", "2"], ["--network", "a.onnx"]])
+def test_a_bench_with_a_subject_of_its_own_takes_neither(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "scoring", *option]) == BAD_INPUT
+    assert "scoring compares on a subject of its own" in capsys.readouterr().err
