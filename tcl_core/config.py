@@ -107,16 +107,18 @@ class OfflineConfig:
 
     Attributes:
         epochs: most passes.
+        most_steps: passes end with the one that reaches as many; many tasks make many steps a pass.
         patience: passes without a better mean top-1 on the validation tasks after which training ends; the weights of
             the best pass are kept.
         average: what the exponential average of the weights keeps of itself at each step.
-        warm_up: share of `epochs` over which the learning rate rises; it falls by a cosine afterwards.
+        warm_up: share of the passes over which the learning rate rises; it falls by a cosine afterwards.
     """
 
     learning_rate: float = 2e-3
     weight_decay: float = 1e-6
     gradient_clip: float = 0.5
     epochs: int = 20
+    most_steps: int = 640
     patience: int = 10
     average: float = 0.99
     warm_up: float = 0.05

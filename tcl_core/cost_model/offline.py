@@ -61,6 +61,9 @@ class OfflineTraining(Generic[Group]):
         self._schedule: torch.optim.lr_scheduler.LambdaLR | None = None
         self._best_top1: float | None = None
         self._samples = 0
+        parts = sum(-(-course.size(group) // config.group_limit) for group in course.groups)
+        self._steps = max(1, -(-parts // _STEP_PARTS))
+        self._epochs = min(config.epochs, -(-config.most_steps // self._steps))
 
     def run(self) -> FitReport:
         """Take passes until patience or passes are used up. As `CostModel.train_offline`."""
@@ -69,7 +72,7 @@ class OfflineTraining(Generic[Group]):
         self._best = copy.deepcopy(self._course.network.state_dict())
         done, loss = 0, None
         try:
-            for epoch in range(1, self._config.epochs + 1):
+            for epoch in range(1, self._epochs + 1):
                 found = self._pass()
                 if found is None and epoch == 1:
                     raise not_finite()
@@ -90,7 +93,7 @@ class OfflineTraining(Generic[Group]):
         network.train()
         steps = course.steps(self._config.group_limit, _STEP_PARTS, self._rng)
         if self._schedule is None:
-            factor = learning_rate_factor(len(steps) * self._config.epochs, self._config.warm_up)
+            factor = learning_rate_factor(self._steps * self._epochs, self._config.warm_up)
             self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimiser, factor)
         for parts in steps:
             if self._cancel is not None:
@@ -120,7 +123,7 @@ class OfflineTraining(Generic[Group]):
         if self._watch is not None:
             report = EpochReport(
                 epoch=epoch,
-                epochs=self._config.epochs,
+                epochs=self._epochs,
                 loss=loss,
                 validation_top1=top1,
                 best_epoch=self.best_epoch,

@@ -88,6 +88,13 @@ def test_without_validation_it_takes_every_pass_and_keeps_the_last() -> None:
     assert torch.equal(what.network.bias, biases[-1])
 
 
+@pytest.mark.parametrize(("most_steps", "passes"), [(7, 3), (1, 1), (6, 2), (1000, 10)])
+def test_many_steps_a_pass_mean_few_passes_and_a_whole_schedule(most_steps: int, passes: int) -> None:
+    what = course()  # twelve parts, three steps
+    reports, _ = run(what, [None] * 10, replace(CONFIG, most_steps=most_steps))
+    assert [each.epochs for each in reports] == [passes] * passes
+
+
 def test_a_loss_gone_wrong_later_keeps_the_best_pass_and_is_reported() -> None:
     what, calls = course(), iter(range(100))
     good = what.objective
