@@ -72,7 +72,7 @@ class EvaluationConfig:
     shares: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2)
     ablation_share: float = 0.1
     transfer_shares: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1)
-    platform_share: float = 0.25
+    platform_share: float = 0.1
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     learners: tuple[str, ...] = ()
     tuning: TuningConfig = field(default_factory=TuningConfig)
