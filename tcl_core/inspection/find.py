@@ -46,9 +46,8 @@ def find_platform(workspace: Workspace, fingerprint: str) -> Platform:
 
 def find_task(workspace: Workspace, task_key: str) -> Task:
     """A task of a workspace. Raises: UserError."""
-    for task in workspace.all_tasks():
-        if task.key == task_key:
-            return task
+    for task in workspace.all_tasks([task_key]):
+        return task
     raise UserError("schedule", f"The workspace {workspace.path} does not hold this record's task; choose another.")
 
 
@@ -57,9 +56,9 @@ def _record(workspace: Workspace, command: RecordCommand, best: Record | None) -
         if best is None:
             raise UserError("schedule", "No record of this task has run without a failure yet; open another task's.")
         return best
-    for record in workspace.records(task_key=command.task_key, platform=command.platform):
-        if record.candidate == command.candidate:
-            return record
-    raise UserError(
-        "schedule", f"The workspace {workspace.path} holds no record of this candidate; choose the run's workspace."
-    )
+    record = workspace.record(command.candidate, command.platform)
+    if record is None:
+        raise UserError(
+            "schedule", f"The workspace {workspace.path} holds no record of this candidate; choose the run's workspace."
+        )
+    return record

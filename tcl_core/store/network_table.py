@@ -133,12 +133,17 @@ def tasks_of(connection: sqlite3.Connection, network_digest: str, platform: str 
     return tuple(_task(row) for on, *row in rows if owner.setdefault(row[0], on) == on)
 
 
-def all_tasks(connection: sqlite3.Connection) -> tuple[Task, ...]:
-    """Every task once; name and weight are its greatest in any network, the key and 0 where none lists it any more."""
+def all_tasks(connection: sqlite3.Connection, keys: Sequence[str] | None = None) -> tuple[Task, ...]:
+    """Every task once, or those of some keys.
+
+    Name and weight are a task's greatest in any network, the key and 0 where none lists it any more.
+    """
     rows = connection.execute(
         "SELECT t.key, coalesce(max(l.name), t.key), coalesce(max(l.weight), 0), t.module_json, t.flops, "
         "t.bytes_moved, t.dtype, t.axes, t.arguments, t.anchor FROM tasks t "
-        "LEFT JOIN networks_tasks l ON t.key = l.task_key GROUP BY t.key ORDER BY t.rowid"
+        "LEFT JOIN networks_tasks l ON t.key = l.task_key "
+        "WHERE ?1 IS NULL OR t.key IN (SELECT value FROM json_each(?1)) GROUP BY t.key ORDER BY t.rowid",
+        (None if keys is None else json.dumps(list(keys)),),
     )
     return tuple(_task(row) for row in rows)
 

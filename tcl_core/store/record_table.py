@@ -27,6 +27,7 @@ BEST = (
     f"SELECT {_COLUMNS} FROM records WHERE platform = ? AND task_key = ? AND latency_s IS NOT NULL "
     "ORDER BY latency_s, id LIMIT 1"
 )
+ONE = f"SELECT {_COLUMNS} FROM records WHERE (task_key, platform, sketch, decisions) = (?, ?, ?, ?)"
 MEASURED = "SELECT sketch, decisions FROM records WHERE task_key = ? AND platform = ?"
 COUNTS = (
     "SELECT task_key, count(*), count(*) - count(latency_s), min(latency_s) FROM records WHERE platform = ? "
@@ -87,6 +88,13 @@ def select(
     statement = select_statement(by_task=by_task, by_platform=by_platform, by_network=by_network, traces=traces)
     rows = connection.execute(statement, [value for value in values if value is not None])
     return tuple(_from_row(row) for row in rows)
+
+
+def one(connection: sqlite3.Connection, candidate: Candidate, platform: str) -> Record | None:
+    """A candidate's record; None where it has none."""
+    values = (candidate.task_key, platform, int(candidate.sketch), decisions_text(candidate.decisions))
+    row = connection.execute(ONE, values).fetchone()
+    return None if row is None else _from_row(row)
 
 
 def best(connection: sqlite3.Connection, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:

@@ -125,10 +125,10 @@ class Workspace:
         with self._reading() as connection:
             return network_table.tasks_of(connection, network_digest, platform)
 
-    def all_tasks(self) -> tuple[Task, ...]:
-        """Every task once; the weight is its greatest in any network, 0 where none lists it any more."""
+    def all_tasks(self, keys: Sequence[str] | None = None) -> tuple[Task, ...]:
+        """Every task once, or those of some keys; weights are the greatest in any network, 0 where none lists one."""
         with self._reading() as connection:
-            return network_table.all_tasks(connection)
+            return network_table.all_tasks(connection, keys)
 
     def add_sketches(self, platform_fingerprint: str, sketches: Sequence[Sketch]) -> None:
         """Add sketches of any tasks, or replace them.
@@ -182,6 +182,11 @@ class Workspace:
         """
         with self._reading() as connection:
             return record_table.select(connection, task_key, platform, network_digest, traces=traces)
+
+    def record(self, candidate: Candidate, platform: str) -> Record | None:
+        """A candidate's record on a platform; None where it has none."""
+        with self._reading() as connection:
+            return record_table.one(connection, candidate, platform)
 
     def best_records(self, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:
         """The success of lowest median latency, by task; tasks without one are left out."""

@@ -92,7 +92,7 @@ def enter_workspace(workspace: Workspace, opened: Opened) -> Opened:
 
 def with_stored_tasks(workspace: Workspace, opened: Opened) -> Opened:
     """The same for a workspace that is only read."""
-    stored = {task.key: task for task in workspace.all_tasks()}
+    stored = {task.key: task for task in workspace.all_tasks([task.key for task in opened.tasks])}
     tasks = tuple(
         replace(stored[task.key], name=task.name, weight=task.weight) if task.key in stored else task
         for task in opened.tasks

@@ -75,6 +75,7 @@ def test_queries_agree_with_the_records_themselves(shared: Workspace, drawn: lis
         lean = tuple(dataclasses.replace(item, trace_json="") for item in mine)
         assert shared.records(platform=on, task_key=key, traces=False) == lean
         assert shared.measured(key, on) == {item.candidate for item in mine}
+        assert [shared.record(item.candidate, on) for item in mine] == mine
         successes = [item for item in mine if item.failure is None]
         assert best.pop(key, None) == min(successes, key=lambda item: item.latency_s or 0.0, default=None)
         assert counts.pop(key, RecordCount()) == RecordCount(
@@ -167,6 +168,10 @@ def test_a_contradictory_record_is_refused(workspace: Workspace, contradiction: 
 SELECTIONS = [flags for flags in itertools.product((True, False), repeat=3) if any(flags)]
 QUERIES = {
     "best": (record_table.BEST, "SEARCH records USING INDEX records_by_latency (platform=? AND task_key=?"),
+    "one": (
+        record_table.ONE,
+        "SEARCH records USING INDEX records_by_candidate (task_key=? AND platform=? AND sketch=?",
+    ),
     "measured": (record_table.MEASURED, "SEARCH records USING COVERING INDEX records_by_candidate"),
     "counts": (record_table.COUNTS, "SEARCH records USING COVERING INDEX records_by_latency (platform=?"),
 } | {

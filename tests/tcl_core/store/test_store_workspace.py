@@ -56,6 +56,8 @@ def test_adding_a_network_again_updates_its_place_and_tasks(workspace: Workspace
     assert workspace.networks() == (network(path="/elsewhere/net.onnx"),)
     assert workspace.tasks("d1") == (task("c3"),)
     assert {item.key: item.weight for item in workspace.all_tasks()} == {"a1": 0, "b2": 0, "c3": 3}
+    assert {item.key: item.weight for item in workspace.all_tasks(["c3", "a1", "unknown"])} == {"a1": 0, "c3": 3}
+    assert workspace.all_tasks([]) == ()
 
 
 def test_a_known_task_keeps_the_module_its_traces_were_made_for(workspace: Workspace) -> None:
