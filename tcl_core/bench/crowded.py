@@ -16,19 +16,24 @@ from tcl_core.tuner.opening import enter_workspace
 
 _BATCH = 20_000
 _FAILED = 0.01
-_HASH = 32
+_HASH_BYTES = 16
 
 
 def crowd(folder: Path, opened: Opened, count: int, report: Callable[[str], None]) -> None:
     """Make a workspace with `count` records of the network's tasks, spread over those with room for them.
 
     Traces are left empty: a run does not read them. Latencies are log-normal, one in a hundred failed.
+
+    Raises:
+        ValueError: no task has room for more than `count` candidates.
     """
     generator = np.random.default_rng(0)
     with Workspace.open(folder) as workspace:
         opened = enter_workspace(workspace, opened)
         spaces = [_widest(task, opened.platform, workspace) for task in opened.tasks]
         wide = [space for space in spaces if space.size > count]
+        if not wide:
+            raise ValueError(f"no task has more than {count:,} candidates")
         report(f"{len(spaces)} tasks, {len(wide)} of them with more than {count:,} candidates")
         done = 0
         while done < count:
@@ -55,7 +60,7 @@ def _records(candidates: Sequence[Candidate], platform: str, generator: np.rando
             candidate=candidate,
             platform=platform,
             trace_json="",
-            structural_hash=generator.bytes(_HASH // 2).hex(),
+            structural_hash=generator.bytes(_HASH_BYTES).hex(),
             latencies_s=() if lost else (latency_s,),
             failure=Failure(stage=Stage.MEASURE, cause="timeout") if lost else None,
             rationale=Rationale(score=score),

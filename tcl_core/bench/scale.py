@@ -17,7 +17,7 @@ from tcl_core.bench.crowded import crowd
 from tcl_core.bench.result import BenchResult, Series
 from tcl_core.config import Budget, NetworkConfig, RunConfig, SchedulerConfig
 from tcl_core.domain import Stage
-from tcl_core.events import CancelToken, Finished, PhaseChanged, RoundFinished, RunStarted
+from tcl_core.events import CancelToken, PhaseChanged, RoundFinished, RunStarted
 from tcl_core.tuner import Tuner, open_network
 
 RECORDS, ROUNDS, ROUND = 1_000_000, 24, 16
@@ -113,8 +113,6 @@ def measure_run(workspace: Path) -> dict[str, Any]:
                 whole_s.append(now - round_start)
                 own_s.append(whole_s[-1] - lost)
             case PhaseChanged() if event.stage is Stage.LIBRARY:
-                break
-            case Finished():
                 break
     return {
         "open_s": ready - begun,

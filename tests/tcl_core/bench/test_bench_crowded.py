@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tcl_core.bench.crowded import crowd
 from tcl_core.config import NetworkConfig
 from tcl_core.search.population import DecisionSpace
@@ -22,3 +24,9 @@ def test_a_crowd_is_as_large_as_asked_for_and_lies_in_the_spaces(tmp_path: Path)
         sketch = workspace.sketches(one.task_key, opened.platform.fingerprint)[one.sketch]
         assert DecisionSpace(sketch).row(one) is not None
     assert said[-1] == "300 records"
+
+
+def test_more_than_any_task_has_room_for_is_refused(tmp_path: Path) -> None:
+    opened = open_network(None, "cpu", None, NetworkConfig())
+    with pytest.raises(ValueError, match="no task has more than"):
+        crowd(tmp_path / "w", opened, 10**40, lambda line: None)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tuner_records import record
 
 from tcl_core.batches import TaskGroup
-from tcl_core.domain import Failure, Rationale, Record, Source, Stage, TaskState
+from tcl_core.domain import Record, TaskState
 from tcl_core.tuner.lesson import MOST, MOST_OF_TASK, lesson, some
 
 NO_MODEL = cast(Any, None)
@@ -44,22 +45,6 @@ class Work:
 
     def group(self, _: object, records: Sequence[Record]) -> TaskGroup:
         return TaskGroup(task_key=self.key, batches=(), labels=np.zeros(len(records), np.float32))
-
-
-def record(latency_s: float | None) -> Record:
-    return Record(
-        candidate=cast(Any, None),
-        platform="p",
-        trace_json="",
-        structural_hash="",
-        latencies_s=() if latency_s is None else (latency_s,),
-        failure=None if latency_s is not None else Failure(stage=Stage.MEASURE, cause="timeout"),
-        rationale=Rationale(),
-        cut_off=False,
-        source=Source.SEARCH,
-        round=0,
-        measured_at=0.0,
-    )
 
 
 def works(*sizes: int) -> dict[str, Any]:

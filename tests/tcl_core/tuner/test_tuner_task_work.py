@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tuner_records import record_of
 
 from tcl_core.config import CostModelConfig, SamplerConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Failure, Platform, Rationale, Record, RecordCount, Replay, Source, Stage, Task
+from tcl_core.domain import Platform, Rationale, Record, RecordCount, Replay, Task
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
@@ -32,22 +33,6 @@ def work_of(task: Task, platform: Platform) -> TaskWork:
 def propose(work: TaskWork, model: CostModel, count: int, **more: object) -> list[tuple[Replay, Rationale]]:
     sampler = make_sampler(SamplerConfig())
     return work.propose(count, model, sampler, np.random.default_rng(0), CancelToken(), **more)  # type: ignore[arg-type]
-
-
-def record_of(replay: Replay, latency_s: float | None) -> Record:
-    return Record(
-        candidate=replay.candidate,
-        platform="p",
-        trace_json=replay.trace_json,
-        structural_hash=replay.structural_hash,
-        latencies_s=() if latency_s is None else (latency_s,),
-        failure=None if latency_s is not None else Failure(stage=Stage.MEASURE, cause="timeout"),
-        rationale=Rationale(),
-        cut_off=False,
-        source=Source.SEARCH,
-        round=0,
-        measured_at=0.0,
-    )
 
 
 def test_proposals_are_distinct_new_and_reasoned(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
