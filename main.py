@@ -4,6 +4,7 @@ In a checkout it first sees to the packages (`packaging/bootstrap.py`); installe
 syntax stays that of old Pythons, type comments included, so that each of them can say that it is too old.
 """
 
+import gc
 import os
 import sys
 
@@ -74,6 +75,8 @@ def _lacking(command):
 def _run(command):
     # type: (list[str]) -> int
     if not command:
+        # A tenth of the start: the collector would visit again and again what stays to the end. `show` turns it on.
+        gc.disable()
         from app import application
 
         return int(application.main([]))

@@ -22,21 +22,25 @@ def _source(name: str) -> str:
     return (ICONS / f"{name}.svg").read_text(encoding="utf-8")
 
 
-def _pixmap(svg: str, size: int) -> QPixmap:
+def _pixmap(renderer: QSvgRenderer, size: int) -> QPixmap:
     pixmap = QPixmap(size, size)
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)
-    QSvgRenderer(QByteArray(svg.encode())).render(painter, QRectF(0, 0, size, size))
+    renderer.render(painter, QRectF(0, 0, size, size))
     painter.end()
     return pixmap
 
 
+def _renderer(name: str, colour: str) -> QSvgRenderer:
+    return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
+
+
 def icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
     """The icon `name` drawn in `colour`, and in `disabled` where its button is. Raises: FileNotFoundError."""
-    made = QIcon()
+    made, plain = QIcon(), _renderer(name, colour)
+    faded = _renderer(name, disabled) if disabled else None
     for size in _SIZES:
-        made.addPixmap(_pixmap(_source(name).replace("currentColor", colour), size))
-        if disabled:
-            faded = _pixmap(_source(name).replace("currentColor", disabled), size)
-            made.addPixmap(faded, QIcon.Mode.Disabled)
+        made.addPixmap(_pixmap(plain, size))
+        if faded:
+            made.addPixmap(_pixmap(faded, size), QIcon.Mode.Disabled)
     return made

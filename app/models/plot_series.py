@@ -46,6 +46,7 @@ class _TaskScores:
     def __init__(self) -> None:
         self.rows = GrowingArray(3)
         self.unscored = 0
+        self._sorted = self._ranks = np.empty(0)
 
     @property
     def places(self) -> NDArray[np.intp]:
@@ -56,10 +57,21 @@ class _TaskScores:
         return self.rows.values[:, 1]
 
     def ranks(self) -> Floats:
-        """Rank of each score inside the task, scaled to [0, 1]; ties share their mean rank."""
-        _, inverse, counts = np.unique(self.scores, return_inverse=True, return_counts=True)
-        mean_rank = np.cumsum(counts) - (counts + 1) / 2
-        return np.asarray(mean_rank[inverse] / max(1, len(self.rows) - 1))
+        """Rank of each score inside the task, scaled to [0, 1]; ties share their mean rank.
+
+        Of more than 100 scores the newest percent is ranked among the others only, which moves no point by more than
+        a hundredth. To sort 15,000 anew in every batch took half of what the scatter takes.
+        """
+        scores = self.scores
+        if len(scores) > 1.01 * len(self._sorted):
+            self._sorted = np.sort(scores)
+            self._ranks = self._rank(scores)
+        return np.concatenate([self._ranks, self._rank(scores[len(self._ranks) :])])
+
+    def _rank(self, scores: Floats) -> Floats:
+        first, end = (np.searchsorted(self._sorted, scores, side) for side in ("left", "right"))
+        last = max(1, len(self._sorted) - 1)
+        return np.asarray(np.clip((first + end - 1) / 2, 0, last) / last)
 
     def speeds(self) -> Floats:
         latencies = self.rows.values[:, 2]

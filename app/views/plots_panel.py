@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
+from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
@@ -98,8 +99,8 @@ class PlotsPanel(QWidget):
         layout.addWidget(splitter)
         self._connect()
         self._list_tasks()
-        self.refresh_stages()
-        self.refresh_roofline()
+        self.right.redraw(Right.STAGES)
+        self.right.redraw(Right.ROOFLINE)
 
     def _make_choices(self) -> None:
         self._choice = QComboBox()
@@ -126,8 +127,9 @@ class PlotsPanel(QWidget):
             self.score_plot,
             legend,
             self._shown,
+            draw=self._draw_scores,
         )
-        self.left.add_page(tr("By round"), tr(_ROUND_HINT), self.round_plot, round_legend)
+        self.left.add_page(tr("By round"), tr(_ROUND_HINT), self.round_plot, round_legend, draw=self._draw_rounds)
         self.left.add_page(
             tr("Pool"), tr(pool_map_page.HINT), self.pool_map.view, self.pool_map.legend, self.pool_map.note
         )
@@ -137,12 +139,24 @@ class PlotsPanel(QWidget):
             tr("The network's estimate, or the best of one task"),
             self.estimate_plot,
             self._best_note,
+            draw=self._draw_best,
         )
         self.right.add_page(
-            tr("Time by stage"), tr("Where the time of the run goes"), self.stage_plot, self._stage_note
+            tr("Time by stage"),
+            tr("Where the time of the run goes"),
+            self.stage_plot,
+            self._stage_note,
+            draw=self._draw_stages,
         )
         roof_legend = label(tr("○ after the first round   ● best"), "muted")
-        self.right.add_page(tr("Roofline"), tr(_ROOF_HINT), self.roofline_plot, roof_legend, self._roof_note)
+        self.right.add_page(
+            tr("Roofline"),
+            tr(_ROOF_HINT),
+            self.roofline_plot,
+            roof_legend,
+            self._roof_note,
+            draw=self._draw_roofline,
+        )
 
     def _connect(self) -> None:
         self._choice.currentIndexChanged.connect(self._choose)
@@ -153,14 +167,14 @@ class PlotsPanel(QWidget):
         self._saving.ended.connect(self.saving_ended)
         self.score_plot.picker.picked.connect(self._pick)
         self.pool_map.candidate_selected.connect(self.candidate_selected)
-        self._scores.changed.connect(self.refresh_scores)
+        self._scores.changed.connect(partial(self.left.redraw, Left.SCORES))
         self._scores.changed.connect(self._refresh_task_best)
-        self._estimates.changed.connect(self.refresh_best)
-        self._rounds.changed.connect(self.refresh_rounds)
-        self._times.changed.connect(self.refresh_stages)
+        self._estimates.changed.connect(partial(self.right.redraw, Right.BEST))
+        self._rounds.changed.connect(partial(self.left.redraw, Left.ROUNDS))
+        self._times.changed.connect(partial(self.right.redraw, Right.STAGES))
         self._tasks.modelReset.connect(self._list_tasks)
-        self._tasks.modelReset.connect(self.refresh_roofline)
-        self._tasks.dataChanged.connect(self.refresh_roofline)
+        for changed in (self._tasks.modelReset, self._tasks.dataChanged):
+            changed.connect(lambda *_: self.right.redraw(Right.ROOFLINE))
         self.roofline_plot.picker.picked.connect(lambda number: self.select_task(self._roofline.keys[number]))
 
     @property
@@ -172,8 +186,7 @@ class PlotsPanel(QWidget):
         """Show one task in the plots, "" for all."""
         self._choice.setCurrentIndex(max(0, self._choice.findData(task_key)))
 
-    def refresh_scores(self) -> None:
-        """Draw the scatter anew."""
+    def _draw_scores(self) -> None:
         points = self._scores.points(self.chosen_task)
         if self._selected >= len(self._scores.records):
             self._selected = -1  # its run is forgotten
@@ -188,8 +201,7 @@ class PlotsPanel(QWidget):
             + (tr(" The newest are drawn as points, all of them as a shade.") if drawn < total else "")
         )
 
-    def refresh_best(self) -> None:
-        """Draw the line of the best latency so far."""
+    def _draw_best(self) -> None:
         chosen = self.chosen_task
         line = best_line.of_task(self._scores.records, chosen) if chosen else best_line.of_network(self._estimates)
         self._best = line
@@ -199,8 +211,7 @@ class PlotsPanel(QWidget):
         self.estimate_plot.plot.show_hint("" if len(x) or references else plot_wording.empty_best(chosen))
         self._best_note.setText(plot_wording.best_note(self._tasks.states, chosen, shown=len(x) > 0))
 
-    def refresh_rounds(self) -> None:
-        """Draw the agreement by round."""
+    def _draw_rounds(self) -> None:
         points = self._rounds.points(self.chosen_task)
         self.round_plot.show_rounds(
             np.array([point.number for point in points], dtype=float),
@@ -212,16 +223,14 @@ class PlotsPanel(QWidget):
             "" if known else tr("Appears with the first round that was scored and measured.")
         )
 
-    def refresh_stages(self) -> None:
-        """Draw the time by stage."""
+    def _draw_stages(self) -> None:
         seconds = self._times.seconds
         self.stage_plot.show_seconds([(stage.value, value) for stage, value in seconds])
         self.stage_plot.plot.show_hint("" if seconds else tr("Start a run: its time by stage appears here."))
         exact = tr("as the run measured it") if self._times.exact else tr("so far, by what the run was doing")
         self._stage_note.setText(exact if seconds else "")
 
-    def refresh_roofline(self) -> None:
-        """Draw where the tasks stand under the platform's roof."""
+    def _draw_roofline(self) -> None:
         opened = self._run.opened
         self._roofline = shown = roofline(self._tasks.states, opened.platform.features if opened else None)
         self.roofline_plot.show_roofline(shown)
@@ -239,7 +248,7 @@ class PlotsPanel(QWidget):
     def _refresh_task_best(self) -> None:
         """Records change the line of one task, and while there is no line, what is missing for it."""
         if self.chosen_task or not len(self._best.elapsed_s):
-            self.refresh_best()
+            self.right.redraw(Right.BEST)
 
     def _list_tasks(self) -> None:
         chosen = self.chosen_task
@@ -258,15 +267,15 @@ class PlotsPanel(QWidget):
             tr("predicted score") if chosen else tr("rank of the predicted score inside its task")
         )
         self.score_plot.picker.forget()
-        for refresh in (self.refresh_scores, self.refresh_best, self.refresh_rounds):
-            refresh()
+        for card, page in ((self.left, Left.SCORES), (self.left, Left.ROUNDS), (self.right, Right.BEST)):
+            card.redraw(page)
         self.pool_map.choose_task(chosen)
         self._mark_selected()
         self.task_selected.emit(chosen)
 
     def _turn(self) -> None:
         self.estimate_plot.set_horizontal(trials=self._horizontal.currentIndex() == 1)
-        self.refresh_best()
+        self._draw_best()
 
     def _pick(self, number: int) -> None:
         self._selected = int(self._serials[number])

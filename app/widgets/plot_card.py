@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 
 from PySide6.QtCore import Qt, Signal
@@ -40,7 +41,10 @@ _OFFERS = {
 
 
 class PlotCard(QFrame):
-    """Pages are numbered as they were added. Signals: save_requested, with a page's number and a `Saving`; turned."""
+    """Pages are numbered as they were added; only the one on top is drawn when what it shows changes.
+
+    Signals: save_requested, with a page's number and a `Saving`; turned.
+    """
 
     save_requested = Signal(int, object)
     turned = Signal(int)
@@ -64,6 +68,8 @@ class PlotCard(QFrame):
             action.triggered.connect(lambda _=False, saving=saving: self._ask(saving))
         self._menu_button.setMenu(self.menu)
         self._pages, self._footers = QStackedWidget(), QStackedWidget()
+        self._draw: dict[int, Callable[[], None]] = {}
+        self._stale: set[int] = set()
         self._footers.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._lay_out(controls)
         self.tabs.currentChanged.connect(self._turn)
@@ -82,8 +88,12 @@ class PlotCard(QFrame):
         layout.addWidget(self._pages, 1)
         layout.addWidget(self._footers)
 
-    def add_page(self, title: str, hint: str, plot: QWidget, *footer: QWidget) -> None:
-        """Append a plot; the parts of its footer are spread over the width."""
+    def add_page(
+        self, title: str, hint: str, plot: QWidget, *footer: QWidget, draw: Callable[[], None] | None = None
+    ) -> None:
+        """Append a plot; the parts of its footer are spread over the width. `draw` is what `redraw` calls."""
+        if draw is not None:
+            self._draw[self._pages.count()] = draw
         line = QWidget()
         row = QHBoxLayout(line)
         row.setContentsMargins(0, 0, 0, 0)
@@ -104,6 +114,13 @@ class PlotCard(QFrame):
         """Bring a plot to the top."""
         self.tabs.setCurrentIndex(number)
 
+    def redraw(self, number: int) -> None:
+        """Draw a page anew: at once if it is on top, else when it is turned to."""
+        if number == self.page:
+            self._draw[number]()
+        else:
+            self._stale.add(number)
+
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self._menu_button.setIcon(icon("save", tokens.text))
@@ -111,6 +128,9 @@ class PlotCard(QFrame):
     def _turn(self, number: int) -> None:
         self._pages.setCurrentIndex(number)
         self._footers.setCurrentIndex(number)
+        if number in self._stale:
+            self._stale.discard(number)
+            self._draw[number]()
         self.turned.emit(number)
 
     def _ask(self, saving: Saving) -> None:

@@ -5,12 +5,15 @@ pyqtgraph's exporters are imported when a person first asks for a picture: their
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QBuffer, QIODevice, QRectF, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QGraphicsItem
 
 _FINER = 2
 """Pixels of the PNG for each on screen, so that it can be printed."""
@@ -23,7 +26,8 @@ def write_png(plot: Any, path: Path) -> None:
     exporter = ImageExporter(plot.plotItem)
     exporter.parameters()["width"] = max(1, int(plot.plotItem.width())) * _FINER
     buffer = _buffer()
-    exporter.export(toBytes=True).save(buffer, "PNG")
+    with _drawn_anew(plot):
+        exporter.export(toBytes=True).save(buffer, "PNG")
     path.write_bytes(buffer.data().data())  # Qt's own writer would not say why it failed
 
 
@@ -49,11 +53,27 @@ def write_svg(plot: Any, path: Path) -> None:
     exporter.setExportMode(True, {"antialias": True, "painter": painter, "resolutionScale": 1.0})
     try:
         painter.fillRect(area, plot.backgroundBrush())
-        exporter.render(painter, area, source)
+        with _drawn_anew(plot):
+            exporter.render(painter, area, source)
     finally:
         painter.end()
         exporter.setExportMode(False)
     path.write_bytes(buffer.data().data())
+
+
+@contextmanager
+def _drawn_anew(plot: Any) -> Iterator[None]:
+    """Axes are kept as pixels of the screen; a picture has finer ones, or shapes."""
+    cached = [
+        (item, item.cacheMode()) for item in plot.items() if item.cacheMode() is not QGraphicsItem.CacheMode.NoCache
+    ]
+    for item, _ in cached:
+        item.setCacheMode(QGraphicsItem.CacheMode.NoCache)
+    try:
+        yield
+    finally:
+        for item, mode in cached:
+            item.setCacheMode(mode)
 
 
 def _buffer() -> QBuffer:

@@ -15,6 +15,9 @@ from app.translation import tr
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
+ROUNDS_SHOWN = 1000
+"""As points, the newest; the lines go through all."""
+
 SMOOTHED_ROUNDS = 9
 """One round ranks a few dozen candidates: its own figures scatter, the mean of the last few shows where they go."""
 
@@ -88,7 +91,7 @@ class RoundPlot(PlotFrame):
             (self._accuracies, self._accuracy_line, accuracy),
         )
         for points, line, values in series:
-            known = ~np.isnan(values)
+            known = np.flatnonzero(~np.isnan(values))[-ROUNDS_SHOWN:]
             points.setData(numbers[known], values[known])
             line.setData(numbers, running_mean(values))
         self.picker.set_points(numbers, np.where(np.isnan(accuracy), correlation, accuracy))

@@ -86,6 +86,9 @@ def tune_stock(request: StockRequest) -> Lap:
             max_trials_global=request.trials,
             num_trials_per_iter=request.round_size,
             cost_model=model,
+            # Its workers start anew in every round and import TVM's tensor intrinsics: 32 s where torch is installed
+            # too (two cores of a Zen 4), and after 30 s it gives a candidate up. With our shortcut it takes 2 s.
+            builder=meta_schedule.builder.LocalBuilder(initializer=import_tensor_intrinsics),
             measure_callbacks=[*meta_schedule.MeasureCallback.create("default"), watch],
         )
         seconds = time.perf_counter() - start

@@ -11,7 +11,7 @@ import recorded_what_if
 import studio_engines
 from pytestqt.qtbot import QtBot
 
-from app.jobs.engine_process import EngineTarget, describe_exit
+from app.jobs.engine_process import NICENESS, EngineTarget, describe_exit
 from app.jobs.engine_thread import BATCH_S, EngineLoss, EngineThread, leaves_measuring
 from tcl_core import events, what_if_events
 from tcl_core.domain import Stage
@@ -58,6 +58,7 @@ def test_events_arrive_in_order_and_in_batches(watch: Callable[..., Watch], qtbo
     qtbot.waitUntil(lambda: seen.count(events.Finished) == 1, timeout=WAIT_MS)
     kinds = [type(event) for event in seen.events]
     assert kinds[:3] == [events.EngineReady, events.NetworkOpened, events.RunStarted]
+    assert psutil.Process(seen.thread.engine_pid).nice() == NICENESS + psutil.Process().nice()
     assert kinds[-1] is events.Finished
     trials = [event.trials for event in seen.events if isinstance(event, events.Progress)]
     assert trials == sorted(trials)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import recorded_run
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from pytestqt.qtbot import QtBot
@@ -177,6 +178,16 @@ def test_scatter_names_its_points_and_reranks_only_what_changed(qtbot: QtBot) ->
     points = series.points()
     assert points.x.tolist() == [0.0, 0.0, 1.0, 0.5]
     assert points.y.tolist() == [0.5, 1.0, 0.5, 1.0]
+
+
+@given(st.lists(st.integers(0, 400).map(float), min_size=1, max_size=400))
+def test_ranks_while_scores_arrive_are_those_of_all_scores_at_once(scores: list[float]) -> None:
+    series = ScoreSeries()
+    for score in scores:
+        series.add(record("a", 1e-3, score))
+        x = series.points().x
+        exact = (scipy.stats.rankdata(series.points("a").x) - 1) / max(1, len(x) - 1)
+        assert np.abs(x - exact).max() <= (0.0 if len(x) <= 100 else 0.011)
 
 
 def test_a_card_names_task_sketch_decisions_latency_score_and_parts() -> None:

@@ -119,7 +119,7 @@ def test_of_100_000_records_the_newest_are_points_and_all_are_a_shade(models: St
     assert sum(len(item.data) for item in series) == POINTS_SHOWN
     assert len(plot.plot.items()) < 60, "the scene holds a few items, not one a record"
     assert np.expm1(plot._density.image).sum() == pytest.approx(MANY)
-    assert panel._shown.text() == "5,000 of 100,000 shown"
+    assert panel._shown.text() == "1,000 of 100,000 shown"
     last = plot.picker._first + len(plot.picker._x) - 1
     assert panel._serials[last] == MANY - 1
     newest = models.scores.records.summary(MANY - 1)
@@ -199,6 +199,14 @@ def test_new_records_leave_the_point_in_question_alone(models: StudioModels, pan
     assert picker.current == 10
 
 
+def turn_to_all(panel: PlotsPanel) -> None:
+    """What is not on top is drawn when it is turned to."""
+    for card, pages in ((panel.left, Left), (panel.right, Right)):
+        for page in pages:
+            card.show_page(page)
+            settle(panel)
+
+
 @pytest.mark.parametrize("tokens", [LIGHT, DARK])
 def test_every_page_is_drawn_and_says_what_it_shows(
     models: StudioModels, panel: PlotsPanel, tokens: object, qtbot: QtBot
@@ -206,13 +214,11 @@ def test_every_page_is_drawn_and_says_what_it_shows(
     panel.apply_tokens(tokens)
     parts = (panel.score_plot, panel.round_plot, panel.estimate_plot, panel.stage_plot, panel.roofline_plot)
     plots = [part.plot for part in parts]
+    turn_to_all(panel)
     assert all(plot.hint for plot in plots), "an empty plot says what to do"
     play(models)
+    turn_to_all(panel)
     assert not any(plot.hint for plot in plots)
-    for card, pages in ((panel.left, Left), (panel.right, Right)):
-        for page in pages:
-            card.show_page(page)
-            settle(panel)
     assert panel.stage_plot.texts[0].startswith("21.0 s")
     assert len(panel.round_plot.picker._x) == 30
     assert panel._horizontal.isHidden(), "time by stage is not drawn over trials"
@@ -241,7 +247,7 @@ def test_before_every_task_has_a_record_it_is_said_how_many_have(models: StudioM
     models.tasks.set_tasks(recorded_run.tasks())
     models.tasks.add_record(many_records()[0])
     models.tasks.flush()
-    panel.refresh_best()
+    models.scores.changed.emit()
     assert panel._best_note.text() == "1 of 15 tasks have a record so far"
 
 
@@ -249,6 +255,8 @@ def test_a_task_under_the_roof_is_named_and_chosen(models: StudioModels, panel: 
     opened = recorded_run.opened()
     models.run.opened = OpenedNetwork(network=opened.network, platform=opened.platform, report=opened.report)
     play(models)
+    assert not panel.roofline_plot.picker._x.size, "what is not on top is drawn when it is turned to"
+    panel.right.show_page(Right.ROOFLINE)
     features = opened.platform.features
     assert panel.roofline_plot.roofs == (
         f"peak {digits(features.peak_flops / 1e9)} GFLOP/s",
