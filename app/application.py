@@ -118,7 +118,7 @@ def connect_schedules(schedules: ScheduleController, controller: Controller, win
     """A record that is chosen anywhere opens in the schedules panel."""
     panel = window.schedules_panel
     window.record_selected.connect(schedules.open_record)
-    window.plots_panel.candidate_selected.connect(schedules.open_candidate)
+    window.candidate_selected.connect(schedules.open_candidate)
     window.task_panel.task_selected.connect(schedules.select_task)
     panel.best_requested.connect(schedules.open_best)
     panel.compare_chosen.connect(schedules.compare_with)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, Qt, QUrl, Signal
 from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent
@@ -33,13 +34,15 @@ from app.views.failures_panel import FailuresPanel
 from app.views.library_panel import LibraryPanel
 from app.views.log_panel import LogPanel
 from app.views.network_panel import NetworkPanel
-from app.views.plots_panel import PlotsPanel
 from app.views.run_panel import RunPanel
 from app.views.schedules_panel import SchedulesPanel
 from app.views.start_page import StartPage
 from app.views.task_panel import TaskPanel
 from app.views.what_if_panel import WhatIfPanel
 from app.widgets.banner import Banner
+
+if TYPE_CHECKING:
+    from app.views.plots_panel import PlotsPanel
 
 LAYOUT_VERSION = 4
 """Goes up when docks are added or renamed: an older saved layout is then ignored."""
@@ -49,7 +52,8 @@ class MainWindow(QMainWindow):
     """Signals: intents, with what they need.
 
     open_requested (path or None for the sample), sample_requested and start_requested (`RunRequest`), hold_requested,
-    stop_requested, export_requested (folder), record_selected (`RecordSummary`), closing (the window is about to go).
+    stop_requested, export_requested (folder), record_selected (`RecordSummary`), candidate_selected (`Candidate`),
+    closing (the window is about to go).
     """
 
     open_requested = Signal(object)
@@ -59,6 +63,7 @@ class MainWindow(QMainWindow):
     stop_requested = Signal()
     export_requested = Signal(str)
     record_selected = Signal(object)
+    candidate_selected = Signal(object)
     closing = Signal()
 
     def __init__(self, models: StudioModels, settings: Settings, theme: Theme) -> None:
@@ -97,7 +102,6 @@ class MainWindow(QMainWindow):
         self.task_panel = TaskPanel(models.tasks, models.run)
         self.network_panel = NetworkPanel(models)
         self.run_panel = RunPanel(models.run, models.budget)
-        self.plots_panel = PlotsPanel(models)
         self.failures_panel = FailuresPanel(models.failures)
         self.library_panel = LibraryPanel(models.library, models.run)
         self.log_panel = LogPanel(models.log)
@@ -106,13 +110,27 @@ class MainWindow(QMainWindow):
         self.what_if_panel = WhatIfPanel(models.what_if, models.schedules, models.tasks, models.run)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.start_page)
-        self._pages.addWidget(self.plots_panel)
         central = QWidget()
         layout = QVBoxLayout(central)
         layout.setContentsMargins(8, 8, 8, 4)
         layout.addWidget(self.banner)
         layout.addWidget(self._pages, 1)
         self.setCentralWidget(central)
+
+    @cached_property
+    def plots_panel(self) -> PlotsPanel:
+        """Made when a network is first opened: with pyqtgraph it takes as long as a quarter of the window's start."""
+        from app.views.plots_panel import PlotsPanel
+
+        panel = PlotsPanel(self._models)
+        panel.apply_tokens(self._theme.tokens)
+        self._pages.addWidget(panel)
+        self.task_panel.task_selected.connect(panel.select_task)
+        panel.task_selected.connect(self.task_panel.select_task)
+        panel.record_selected.connect(self.record_selected)
+        panel.candidate_selected.connect(self.candidate_selected)
+        panel.saving_ended.connect(self.banner.announce)
+        return panel
 
     def _make_docks(self) -> dict[str, QDockWidget]:
         panels: dict[str, QWidget] = {
@@ -180,11 +198,7 @@ class MainWindow(QMainWindow):
         run_panel.form.browse_requested.connect(self.choose_workspace)
         self.start_page.open_requested.connect(self._open_or_choose)
         self.start_page.sample_requested.connect(self._request_sample)
-        self.task_panel.task_selected.connect(self.plots_panel.select_task)
-        self.plots_panel.task_selected.connect(self.task_panel.select_task)
-        self.plots_panel.record_selected.connect(self.record_selected)
         self.failures_panel.record_opened.connect(self._open_failure)
-        self.plots_panel.saving_ended.connect(self.banner.announce)
         self.task_panel.task_selected.connect(self.network_panel.select_task)
         self.network_panel.task_selected.connect(self.task_panel.select_task)
         self.library_panel.actions_.export_requested.connect(self.choose_export_folder)
@@ -206,8 +220,7 @@ class MainWindow(QMainWindow):
         """List the recent networks anew."""
         paths = self._settings.recent
         self.start_page.show_recent(paths)
-        menu = self.actions_.recent
-        menu.clear()
+        (menu := self.actions_.recent).clear()
         for path in paths:
             menu.addAction(path).triggered.connect(partial(self.open_requested.emit, path))
         menu.setEnabled(bool(paths))
@@ -217,7 +230,9 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(icon("studio", tokens.text))
         self.actions_.apply_tokens(tokens, paused=self._models.run.activity is Activity.PAUSED)
         self.actions_.check_scheme(self._theme.scheme)
-        for view in (self.banner, self.start_page, self.task_panel, self.run_panel, self.plots_panel):
+        if "plots_panel" in self.__dict__:
+            self.plots_panel.apply_tokens(tokens)
+        for view in (self.banner, self.start_page, self.task_panel, self.run_panel):
             view.apply_tokens(tokens)
         for panel in (
             self.network_panel,
@@ -279,7 +294,9 @@ class MainWindow(QMainWindow):
         if actions.hold.text() != ("&Resume" if paused else "&Pause"):
             actions.hold.setText(tr("&Resume") if paused else tr("&Pause"))
             actions.apply_tokens(self._theme.tokens, paused=paused)
-        page = self.plots_panel if run.opened else self.start_page
+        # Made already while the engine reads the network, so that nobody waits for the plots.
+        plots = self.plots_panel if run.opened or run.activity is Activity.OPENING else None
+        page = plots if plots is not None and run.opened else self.start_page
         if self._pages.currentWidget() is not page:
             self._pages.setCurrentWidget(page)
             self.task_panel.table.setFocus()

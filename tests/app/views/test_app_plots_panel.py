@@ -200,7 +200,6 @@ def test_new_records_leave_the_point_in_question_alone(models: StudioModels, pan
 
 
 def turn_to_all(panel: PlotsPanel) -> None:
-    """What is not on top is drawn when it is turned to."""
     for card, pages in ((panel.left, Left), (panel.right, Right)):
         for page in pages:
             card.show_page(page)
@@ -213,12 +212,11 @@ def test_every_page_is_drawn_and_says_what_it_shows(
 ) -> None:
     panel.apply_tokens(tokens)
     parts = (panel.score_plot, panel.round_plot, panel.estimate_plot, panel.stage_plot, panel.roofline_plot)
-    plots = [part.plot for part in parts]
     turn_to_all(panel)
-    assert all(plot.hint for plot in plots), "an empty plot says what to do"
+    assert all(part.plot.hint for part in parts), "an empty plot says what to do"
     play(models)
     turn_to_all(panel)
-    assert not any(plot.hint for plot in plots)
+    assert not any(part.plot.hint for part in parts)
     assert panel.stage_plot.texts[0].startswith("21.0 s")
     assert len(panel.round_plot.picker._x) == 30
     assert panel._horizontal.isHidden(), "time by stage is not drawn over trials"
