@@ -9,5 +9,6 @@ from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
 from tvm.target import Target
 from tvm.tirx import build
+from tvm_ffi.serialization import from_json_graph_str
 
-__all__ = ["ArgInfo", "RemoveWeightLayoutRewriteBlock", "Target", "build", "np", "tvm"]
+__all__ = ["ArgInfo", "RemoveWeightLayoutRewriteBlock", "Target", "build", "from_json_graph_str", "np", "tvm"]

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import tvm
+from tvm_ffi.serialization import from_json_graph_str
 
 from tcl_core.batches import FloatArray
 from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Sketch, Source
@@ -148,7 +148,8 @@ def bare(record: Record) -> Record:
 
 def loop_uses(replay: Replay) -> tuple[LoopUse, ...]:
     """The loops of a replayed schedule that do not run one iteration after the other, in the order of its tree."""
-    function = tvm.ir.load_json(replay.module_json)["main"]
+    # Written a moment ago by this very TVM: `tvm.ir.load_json` would look for older versions, half of an answer's time.
+    function = from_json_graph_str(replay.module_json)["main"]
     loops = [(node, parent) for parent, node in tree.nodes(function) if hasattr(node, "loop_var")]
     places: Sequence[Place] = [tree.place(node, parent, str(node.loop_var.name)) for node, parent in loops]
     return tuple(
