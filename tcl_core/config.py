@@ -219,14 +219,12 @@ class SchedulerConfig:
 
     Attributes:
         first_round: candidates measured in a task's first round, when nothing is known yet.
-        informed_round: the same, at most, where the cost model was trained before the run: it ranks what it never saw.
         round_size: candidates measured in each later round of one task.
         min_gain: a task whose expected gain of a further round is below this share of the network's time is left.
         patience: rounds without improvement after which a task's expected gain is taken as small.
     """
 
     first_round: int = 16
-    informed_round: int = 4
     round_size: int = 32
     min_gain: float = 0.0002
     patience: int = 6

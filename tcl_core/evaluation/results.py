@@ -74,7 +74,8 @@ class About:
             f"{self.date}, {self.machine}; seeds {', '.join(map(str, self.seeds))}: mean ± standard deviation.",
             f"Dataset {self.dataset[:16]}: {'; '.join(self.platforms)}.",
             f"Trained on {_listed(self.train_networks)}. Choices and early stopping: "
-            f"{_listed(self.validation_networks)}. Tested on {_listed(self.test_networks)}, which no choice has seen.",
+            f"{_listed(self.validation_networks)}. Tested on {_listed(self.test_networks)}; what "
+            "choices have seen of them, the data card says.",
             "; ".join(f"{name} {number}" for name, number in self.versions) + ".",
         ]
         if self.ceiling is None:

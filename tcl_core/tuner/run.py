@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from tcl_core.checkpoints import Start, choose_start, load_start
-from tcl_core.config import RunConfig, SchedulerConfig, SearchConfig
+from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Record, RecordCount, Source, Stage
@@ -177,7 +177,7 @@ class Tuner:
             with self._clock.stage(Stage.LEARN):
                 self._learn(model, None)
         self.loan = RunLoan(workspace, opened.platform, self._works, model, measurer, lambda: self._rounds)
-        scheduler = TaskScheduler(_scheduling(self.config.scheduler, informed=self._start.path is not None))
+        scheduler = TaskScheduler(self.config.scheduler)
         while True:
             self.cancel.checkpoint()
             reason = self._ended()
@@ -328,10 +328,6 @@ class Tuner:
             candidates_scored=self._scored(),
             library=library,
         )
-
-
-def _scheduling(config: SchedulerConfig, *, informed: bool) -> SchedulerConfig:
-    return replace(config, first_round=min(config.first_round, config.informed_round)) if informed else config
 
 
 def _rank_correlation(records: Sequence[Record]) -> float | None:

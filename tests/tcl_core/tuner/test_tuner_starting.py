@@ -9,11 +9,11 @@ from quick_run import heaviest, quick_run
 
 from tcl_core.checkpoints import Start, describe, stamp
 from tcl_core.checkpoints.origin import Origin
-from tcl_core.config import Budget, SchedulerConfig
+from tcl_core.config import Budget
 from tcl_core.cost_model.random_model import RandomModel
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
-from tcl_core.events import Event, Notice, PhaseChanged, RecordMeasured, RoundFinished, RunStarted
+from tcl_core.events import Event, Notice, PhaseChanged, RecordMeasured, RunStarted
 from tcl_core.features import LAYOUT
 from tcl_core.store import Workspace
 from tcl_core.tuner.opening import Opened
@@ -95,19 +95,6 @@ def test_runs_start_where_they_are_told_and_say_so(model: RandomModel, opened: O
     with Workspace.open(workspace, read_only=True) as opened_workspace:
         saved = [one.config.checkpoint for one in opened_workspace.runs()]
     assert saved == ["none", str(own), str(given)]
-
-
-def test_a_first_round_is_smaller_where_the_model_knows_something(
-    model: RandomModel, opened: Opened, tmp_path: Path
-) -> None:
-    given = tmp_path / "given.safetensors"
-    model.save(given)
-    sizes = []
-    for name, checkpoint in (("cold", None), ("warm", str(given))):
-        events = quick_run(tmp_path / name, opened, Budget(trials=12), heaviest(opened, 1), checkpoint)
-        end = next(i for i, event in enumerate(events) if isinstance(event, RoundFinished))
-        sizes.append(sum(isinstance(event, RecordMeasured) for event in events[:end]))
-    assert sizes == [6, SchedulerConfig().informed_round]
 
 
 def test_a_bad_checkpoint_is_refused_before_anything_is_measured(opened: Opened, tmp_path: Path) -> None:
