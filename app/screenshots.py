@@ -85,7 +85,8 @@ class Photographer(QObject):
     def _start_run(self) -> None:
         request = self._studio.window.run_panel.form.request
         self._studio.controller.start_run(replace(request, minutes=self._minutes, workspace=self._workspace))
-        QTimer.singleShot(round(self._minutes * 60_000 / 2), self._picture_run)
+        # Late: what is timed while the pictures are drawn comes out a thousand times too slow, on two cores.
+        QTimer.singleShot(round(self._minutes * 60_000 * 0.75), self._picture_run)
 
     def _picture_run(self) -> None:
         if not self._over:
@@ -106,6 +107,14 @@ class Photographer(QObject):
     def _await_schedule(self, left_ms: int) -> None:
         if self._studio.models.schedules.chosen.waiting and left_ms > 0:
             QTimer.singleShot(_REST_MS, partial(self._await_schedule, left_ms - _REST_MS))
+            return
+        self._studio.window.what_if_panel.best_button.click()
+        self._await_what_if(_ANSWER_MS)
+
+    def _await_what_if(self, left_ms: int) -> None:
+        """The same record's decisions are open in the what-if panel, with what the model says of them."""
+        if self._studio.models.what_if.answer is None and left_ms > 0:
+            QTimer.singleShot(_REST_MS, partial(self._await_what_if, left_ms - _REST_MS))
             return
         self._studio.window.task_panel.select_task("")
         self._take_all(self._scenes(), then=self._studio.window.close_unasked)
