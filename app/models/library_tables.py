@@ -38,7 +38,7 @@ def _timed(text: Callable[[Timing], str], otherwise: str = _NONE) -> Callable[[C
 
 
 def _speed_up(row: Contender) -> str:
-    return tr("{ratio}x as fast", ratio=quantities.digits(row.contest.ratio)) if row.contest else _NONE
+    return tr("{ratio}x", ratio=quantities.digits(row.contest.ratio)) if row.contest else _NONE
 
 
 def _interval(row: Contender) -> str:
@@ -80,7 +80,7 @@ TIME_COLUMNS: tuple[Column[Contender], ...] = (
         numeric=True,
     ),
     Column(
-        later("Tuned is"),
+        later("Speed-up"),
         later("How many times as fast the tuned library is: the median over the rounds"),
         _speed_up,
         numeric=True,
