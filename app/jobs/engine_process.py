@@ -16,7 +16,7 @@ from app.translation import tr
 NICENESS = 5
 """The engine and its workers keep every core busy; the window shall get its turn at once when it has something to draw.
 
-With 100,000 records on two cores (Zen 4) the latest turn of the event loop came 84 - 99 ms late, so 42 - 58 ms.
+With 100,000 records on two cores (Zen 4) the latest turn of the event loop came 84 - 99 ms late, so 42 - 59 ms.
 Timings do not suffer more than they did: beside a process that keeps one core busy, a kernel of 2 us on two threads
 takes 4 ms at either priority.
 """
