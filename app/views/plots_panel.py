@@ -193,6 +193,7 @@ class PlotsPanel(QWidget):
             self.score_plot.picker.forget()
         self._serials = points.serials
         drawn = self.score_plot.show_points(points.x, points.y, points.cut_off)
+        self._mark_selected()
         total = len(points.x)
         self.score_plot.plot.show_hint("" if total else plot_wording.empty_scatter(points.unscored))
         self._shown.setText(tr("{drawn:,} of {total:,} shown", drawn=drawn, total=total))
@@ -270,12 +271,11 @@ class PlotsPanel(QWidget):
         for card, page in ((self.left, Left.SCORES), (self.left, Left.ROUNDS), (self.right, Right.BEST)):
             card.redraw(page)
         self.pool_map.choose_task(chosen)
-        self._mark_selected()
         self.task_selected.emit(chosen)
 
     def _turn(self) -> None:
         self.estimate_plot.set_horizontal(trials=self._horizontal.currentIndex() == 1)
-        self._draw_best()
+        self.right.redraw(Right.BEST)
 
     def _pick(self, number: int) -> None:
         self._selected = int(self._serials[number])

@@ -159,6 +159,10 @@ def test_the_selected_record_stays_marked_in_its_tasks_own_scatter(models: Studi
     assert picker.pinned == -1
     panel.select_task("")
     assert picker.pinned == 200
+    panel.left.show_page(Left.ROUNDS)
+    panel.select_task(record.candidate.task_key)
+    panel.left.show_page(Left.SCORES)
+    assert panel._serials[picker.pinned] == record.serial, "also where it is drawn later"
     models.scores.clear()
     assert picker.pinned == -1
 
@@ -200,10 +204,9 @@ def test_new_records_leave_the_point_in_question_alone(models: StudioModels, pan
 
 
 def turn_to_all(panel: PlotsPanel) -> None:
-    for card, pages in ((panel.left, Left), (panel.right, Right)):
-        for page in pages:
-            card.show_page(page)
-            settle(panel)
+    for card, page in (*((panel.left, page) for page in Left), *((panel.right, page) for page in Right)):
+        card.show_page(page)
+        settle(panel)
 
 
 @pytest.mark.parametrize("tokens", [LIGHT, DARK])
@@ -277,10 +280,7 @@ def ask(card: PlotCard, page: int, saving: Saving) -> None:
 
 @pytest.fixture
 def choose(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
-    def answer(path: object) -> None:
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-
-    return answer
+    return lambda path: monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
 
 
 @pytest.mark.parametrize(("side", "page"), [("left", 0), ("left", 1), ("right", 0), ("right", 1), ("right", 2)])
