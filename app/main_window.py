@@ -124,6 +124,7 @@ class MainWindow(QMainWindow):
 
         panel = PlotsPanel(self._models)
         panel.apply_tokens(self._theme.tokens)
+        self._theme.changed.connect(panel.apply_tokens)
         self._pages.addWidget(panel)
         self.task_panel.task_selected.connect(panel.select_task)
         panel.task_selected.connect(self.task_panel.select_task)
@@ -220,7 +221,8 @@ class MainWindow(QMainWindow):
         """List the recent networks anew."""
         paths = self._settings.recent
         self.start_page.show_recent(paths)
-        (menu := self.actions_.recent).clear()
+        menu = self.actions_.recent
+        menu.clear()
         for path in paths:
             menu.addAction(path).triggered.connect(partial(self.open_requested.emit, path))
         menu.setEnabled(bool(paths))
@@ -230,8 +232,6 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(icon("studio", tokens.text))
         self.actions_.apply_tokens(tokens, paused=self._models.run.activity is Activity.PAUSED)
         self.actions_.check_scheme(self._theme.scheme)
-        if "plots_panel" in self.__dict__:
-            self.plots_panel.apply_tokens(tokens)
         for view in (self.banner, self.start_page, self.task_panel, self.run_panel):
             view.apply_tokens(tokens)
         for panel in (

@@ -102,20 +102,20 @@ class Photographer(QObject):
         heaviest = max(tuned, key=lambda state: state.task.weight * (state.best_s or 0.0))
         self._studio.window.task_panel.select_task(heaviest.task.key)
         self._studio.schedules.open_best()
-        self._await_schedule(_ANSWER_MS)
+        self._await(lambda: not models.schedules.chosen.waiting, self._open_what_if)
 
-    def _await_schedule(self, left_ms: int) -> None:
-        if self._studio.models.schedules.chosen.waiting and left_ms > 0:
-            QTimer.singleShot(_REST_MS, partial(self._await_schedule, left_ms - _REST_MS))
-            return
-        self._studio.window.what_if_panel.best_button.click()
-        self._await_what_if(_ANSWER_MS)
-
-    def _await_what_if(self, left_ms: int) -> None:
+    def _open_what_if(self) -> None:
         """The same record's decisions are open in the what-if panel, with what the model says of them."""
-        if self._studio.models.what_if.answer is None and left_ms > 0:
-            QTimer.singleShot(_REST_MS, partial(self._await_what_if, left_ms - _REST_MS))
-            return
+        self._studio.window.what_if_panel.best_button.click()
+        self._await(lambda: self._studio.models.what_if.answer is not None, self._picture_all)
+
+    def _await(self, answered: Callable[[], bool], then: Callable[[], None], left_ms: int = _ANSWER_MS) -> None:
+        if answered() or left_ms <= 0:
+            then()
+        else:
+            QTimer.singleShot(_REST_MS, partial(self._await, answered, then, left_ms - _REST_MS))
+
+    def _picture_all(self) -> None:
         self._studio.window.task_panel.select_task("")
         self._take_all(self._scenes(), then=self._studio.window.close_unasked)
 
