@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from tcl_core.what_if.commands import WhatIfRoom
 
 _HEARTBEAT_S = 1.0
-_IDLE_S = 0.5
 _LOG = logging.getLogger(__name__)
 
 
@@ -100,7 +99,7 @@ class _Engine:
 
         self._send(EngineReady(seconds=time.perf_counter() - self._started, pid=os.getpid()))
         while True:
-            command, token = self._next()
+            command, token = self._queue.get()
             if isinstance(command, ScheduleCommand):
                 self._answer_questions(token)
                 continue
@@ -110,16 +109,6 @@ class _Engine:
                 return
             self._guard(command, token)
             self._tokens.remove(token)
-
-    def _next(self) -> tuple[Command, CancelToken]:
-        """The next command. What only a run needs takes two seconds to load: that is done once nothing is asked for."""
-        try:
-            return self._queue.get(timeout=_IDLE_S)
-        except queue.Empty:
-            from tcl_core.tvm_import import import_tensor_intrinsics
-
-            import_tensor_intrinsics()
-            return self._queue.get()
 
     def _read(self) -> None:
         while True:

@@ -1,34 +1,52 @@
-"""The one place that imports TVM's tensor intrinsics, in two seconds instead of fifteen. Any room may call it.
+"""The one place that imports TVM's tensor intrinsics: those of one kind of target, without asking who is asking.
 
-Building a `TuneContext` and MetaSchedule's default build import `tvm.s_tir.tensor_intrin`. That module parses 248
-TVMScript functions, and every parse calls `inspect.stack()`, which asks `inspect.getmodule()` about each frame; a miss
-there walks all of `sys.modules`. Measured with TVM 0.27 on two cores of a Zen 5: 13-16 s, all of it `getmodule`; with
-the answers remembered by file name 2.1 s. It can go when TVM's parser no longer walks the stack for every function.
+Building a `TuneContext` and MetaSchedule's default build import `tvm.s_tir.tensor_intrin`: the intrinsics of all
+targets, 248 TVMScript functions, most of them CUDA's. Every parse calls `inspect.stack()`, which asks
+`inspect.getmodule()` about each frame; a miss there walks all of `sys.modules`. Measured with TVM 0.27 on two cores of
+a Zen 4: 33 s, with the answers remembered by file name 3.5 s, of the CPU's alone 0.3 s. It can go when TVM imports
+intrinsics by target and its parser no longer walks the stack for every function.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import inspect
 import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType, ModuleType
+from typing import Final
 
-_MODULE = "tvm.s_tir.tensor_intrin"
+_PACKAGE: Final = "tvm.s_tir.tensor_intrin"
+_MODULES: Final = {"llvm": ("x86", "arm_cpu", "riscv_cpu"), "cuda": ("cuda",)}
+"""Which of the package's modules a kind of target's schedules may name."""
+
 _importing = threading.Lock()
 
 
-def import_tensor_intrinsics() -> None:
-    """Register TVM's tensor intrinsics in this process. Idempotent and thread-safe."""
+def import_tensor_intrinsics(kind: str) -> None:
+    """Register the tensor intrinsics of `kind` ("llvm" or "cuda") in this process. Idempotent and thread-safe."""
     with _importing:
-        if _MODULE in sys.modules:
+        names = [f"{_PACKAGE}.{name}" for name in _MODULES[kind]]
+        if all(name in sys.modules for name in names):
             return
         # TVM first and unpatched: what it pulls in may ask `getmodule` about files that are only half imported.
         importlib.import_module("tvm")
+        _enter_unread(_PACKAGE)
         with _remembered_modules():
-            importlib.import_module(_MODULE)
+            for name in names:
+                importlib.import_module(name)
+
+
+def _enter_unread(package: str) -> None:
+    """Make the package's modules importable one by one: its own `__init__`, which imports all of them, is not run."""
+    if package not in sys.modules:
+        spec = importlib.util.find_spec(package)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        sys.modules[package] = importlib.util.module_from_spec(spec)
 
 
 @contextlib.contextmanager

@@ -116,7 +116,7 @@ def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
     if not _usable(record):
         return
     if "Tensorize" in record.trace_json:
-        import_tensor_intrinsics()
+        import_tensor_intrinsics(str(target.kind.name))
     module = tvm.ir.load_json(task.module_json)
     schedule = s_tir.Schedule(module, seed=1, debug_mask="none", error_render_level="none")
     try:

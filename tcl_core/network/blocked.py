@@ -10,7 +10,7 @@ that is done here. It can go when `LegalizeOps` knows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import relax, te, topi
@@ -21,13 +21,15 @@ from tcl_core.network.rewriting import rewritten
 
 _CONVOLUTION = "relax.nn.conv2d"
 _DEPTHWISE = "depthwise_conv2d_NCHWc"
+_FROM_PLAIN = "conv2d_NCHW_NCHWc"
 
 
 def block_convolutions(module: Any, lanes: int) -> Any:
     """The relax module with its convolutions blocked by `lanes` channels, or half as many; needs a current target.
 
-    Dense and depthwise ones whose channels fill whole blocks. What is grouped otherwise stays as it is. The block
-    depends on the number of channels alone, so that a tensor's layout suits all who read it.
+    Dense and depthwise ones whose channels fill whole blocks; a dense one may read channels that do not (the three of a
+    picture) as they are. What is grouped otherwise stays as it is. The block depends on the number of channels alone,
+    so that a tensor's layout suits all who read it.
     """
     # A scalar constant behind a variable counts as a tensor of another rank there, and ends the layout's way.
     converted = relax.transform.ConvertLayout({}, _chooser(lanes))(inline_constants(module))
@@ -47,8 +49,9 @@ def _chooser(lanes: int) -> Callable[[Any], dict[str, list[str]]]:
             return {}
         outside, inside = (int(extent) for extent in call.args[1].ty.shape.values[:2])
         groups, to, from_ = int(call.attrs.groups), block(outside), block(inside)
-        if groups == 1 and to and from_:
-            return {_CONVOLUTION: [f"NCHW{from_}c", f"OIHW{from_}i{to}o", f"NCHW{to}c"]}
+        if groups == 1 and to:
+            read, kernel = (f"NCHW{from_}c", f"OIHW{from_}i{to}o") if from_ else ("NCHW", f"OIHW{to}o")
+            return {_CONVOLUTION: [read, kernel, f"NCHW{to}c"]}
         if groups == outside and inside == 1 and to:
             return {_CONVOLUTION: [f"NCHW{to}c", f"OIHW1i{to}o", f"NCHW{to}c"]}
         return {_CONVOLUTION: ["NCHW", "OIHW", "NCHW"]}
@@ -62,7 +65,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        if getattr(call.op, "name", "") != _CONVOLUTION or not str(call.attrs.data_layout).endswith("c"):
+        if getattr(call.op, "name", "") != _CONVOLUTION or not str(call.attrs.out_layout).endswith("c"):
             return call
         attributes = call.attrs
         strides, padding, dilation = (
@@ -73,10 +76,71 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return self.builder_.call_te(
                 _depthwise, *call.args, strides, padding, dilation, primfunc_name_hint=_DEPTHWISE
             )
+        if not str(attributes.data_layout).endswith("c"):
+            return self.builder_.call_te(
+                _from_plain, *call.args, strides, padding, dilation, primfunc_name_hint=_FROM_PLAIN
+            )
         layouts = str(attributes.data_layout), str(attributes.out_layout)
         return self.builder_.call_te(
             topi.nn.conv2d_NCHWc, *call.args, strides, padding, dilation, *layouts, str(call.ty.dtype)
         )
+
+
+class _Window:
+    """What a convolution reads of a picture [batch, channels, height, width, ...] for one result.
+
+    Attributes:
+        shape: results in height and width.
+    """
+
+    def __init__(
+        self, data: Any, kernel: Any, strides: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+    ) -> None:
+        """`padding`: top, left, bottom, right; `kernel` has its height and width third and fourth."""
+        self._extents = tuple(int(extent) for extent in kernel.shape[2:4])
+        self._strides, self._dilation = strides, dilation
+        self._before, self._after = padding[:2], padding[2:]
+        self.shape = tuple(
+            (int(size) + before + after - (extent - 1) * gap - 1) // stride + 1
+            for size, before, after, extent, gap, stride in zip(
+                data.shape[2:4], self._before, self._after, self._extents, dilation, strides, strict=True
+            )
+        )
+
+    def padded(self, data: Any) -> Any:
+        """The data with zeros around its pictures."""
+        if not any((*self._before, *self._after)):
+            return data
+        rest = (0,) * (len(data.shape) - 4)
+        return topi.nn.pad(data, (0, 0, *self._before, *rest), (0, 0, *self._after, *rest), name="pad")
+
+    def axes(self) -> tuple[Any, Any]:
+        """The loops over the window."""
+        return te.reduce_axis((0, self._extents[0]), name="kh"), te.reduce_axis((0, self._extents[1]), name="kw")
+
+    def at(self, h: Any, w: Any, kh: Any, kw: Any) -> tuple[Any, Any]:
+        """Row and column of the padded picture that result (h, w) reads at (kh, kw) of its window."""
+        return h * self._strides[0] + kh * self._dilation[0], w * self._strides[1] + kw * self._dilation[1]
+
+
+def _from_plain(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int]) -> Any:
+    """Dense convolution of channels that fill no block into blocked ones: topi has none.
+
+    Args:
+        data: [batch, channels, height, width].
+        kernel: [chunks, channels, height, width, lanes].
+        padding: top, left, bottom, right.
+    """
+    window = _Window(data, kernel, strides, padding, dilation)
+    padded = window.padded(data)
+    ic, (kh, kw) = te.reduce_axis((0, int(data.shape[1])), name="ic"), window.axes()
+    return te.compute(
+        (int(data.shape[0]), int(kernel.shape[0]), *window.shape, int(kernel.shape[4])),
+        lambda n, c, h, w, b: te.sum(
+            padded[(n, ic, *window.at(h, w, kh, kw))] * kernel[c, ic, kh, kw, b], axis=[ic, kh, kw]
+        ),
+        name=_FROM_PLAIN,
+    )
 
 
 def _depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int]) -> Any:
@@ -87,19 +151,14 @@ def _depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], d
         kernel: [chunks, 1, height, width, 1, lanes].
         padding: top, left, bottom, right.
     """
-    batch, chunks, height, width, lanes = (int(extent) for extent in data.shape)
-    rows, columns = (int(extent) for extent in kernel.shape[2:4])
-    top, left, bottom, right = padding
-    padded = data if not any(padding) else topi.nn.pad(data, (0, 0, top, left, 0), (0, 0, bottom, right, 0), name="pad")
-    high = (height + top + bottom - (rows - 1) * dilation[0] - 1) // strides[0] + 1
-    wide = (width + left + right - (columns - 1) * dilation[1] - 1) // strides[1] + 1
-    kh, kw = te.reduce_axis((0, rows), name="kh"), te.reduce_axis((0, columns), name="kw")
+    window = _Window(data, kernel, strides, padding, dilation)
+    padded = window.padded(data)
+    kh, kw = window.axes()
+    batch, chunks, lanes = (int(data.shape[axis]) for axis in (0, 1, 4))
     return te.compute(
-        (batch, chunks, high, wide, lanes),
+        (batch, chunks, *window.shape, lanes),
         lambda n, c, h, w, b: te.sum(
-            padded[n, c, h * strides[0] + kh * dilation[0], w * strides[1] + kw * dilation[1], b]
-            * kernel[c, 0, kh, kw, 0, b],
-            axis=[kh, kw],
+            padded[(n, c, *window.at(h, w, kh, kw), b)] * kernel[c, 0, kh, kw, 0, b], axis=[kh, kw]
         ),
         name=_DEPTHWISE,
     )

@@ -27,12 +27,13 @@ class DesignSpace:
     """
 
     def __init__(self, task: Task, target_json: str) -> None:
-        import_tensor_intrinsics()  # a `TuneContext` imports them by the slow route otherwise
+        target = tvm.target.Target(json.loads(target_json))
+        import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
         self.task = task
         self._module = tvm.ir.load_json(task.module_json)
         self._context = meta_schedule.TuneContext(
             mod=self._module,
-            target=tvm.target.Target(json.loads(target_json)),
+            target=target,
             space_generator="post-order-apply",
             task_name=task.name,
             # The seed decides the generated traces' own decisions only, which are the base for probing locations.

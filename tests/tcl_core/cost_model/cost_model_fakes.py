@@ -57,7 +57,7 @@ def pairwise_accuracy(scores: np.ndarray, labels: np.ndarray) -> float:
 
 def schedule_batch(count: int, first_seed: int) -> ScheduleBatch:
     """Random schedules of a small matrix product, as MetaSchedule draws them."""
-    import_tensor_intrinsics()
+    import_tensor_intrinsics("llvm")
     import tvm
     from tvm import te
     from tvm.s_tir import Schedule, meta_schedule

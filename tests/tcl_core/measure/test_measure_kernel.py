@@ -60,7 +60,7 @@ def test_the_same_code_as_the_default_build(compiler: Compiler, modules: dict[st
 
     from tcl_core.tvm_import import import_tensor_intrinsics
 
-    import_tensor_intrinsics()
+    import_tensor_intrinsics("llvm")
     target = tvm.target.Target({"kind": "llvm", "num-cores": 2})
     theirs = default_build(tvm.ir.load_json(modules["matmul"]), target, None)
     ours = compiler.compile(modules["matmul"])._runtime_module

@@ -224,7 +224,7 @@ def tvm_candidates() -> dict[str, Any]:
     import tvm
     import tvm_ffi
 
-    import_tensor_intrinsics()
+    import_tensor_intrinsics("llvm")
     from tvm import s_tir, te
     from tvm.s_tir import meta_schedule as ms
 
