@@ -131,7 +131,7 @@ def train(
     rng: np.random.Generator,
     cancel: CancelToken | None,
 ) -> FitReport:
-    """Take `epochs` passes, one step per part of a task, until `max_samples` were read.
+    """Take `epochs` passes until `max_samples` were read.
 
     The weights are consistent after every step. A step that is not finite ends the training with the weights of the
     last finite epoch and no loss.
@@ -147,14 +147,14 @@ def train(
         good = copy.deepcopy(network.state_dict())
         losses = []
         full = False
-        for part in course.parts(config.group_limit, rng):
+        for parts in course.steps(config.group_limit, config.tasks_per_step, rng):
             if cancel is not None and cancel.stopped:
                 raise Interrupted
             full = samples >= config.max_samples
             if full:
                 break
-            losses.append(take_step(course, optimiser, [part], config.gradient_clip))
-            samples += len(part.rows)
+            losses.append(take_step(course, optimiser, parts, config.gradient_clip))
+            samples += sum(len(part.rows) for part in parts)
             if not math.isfinite(losses[-1]):
                 network.load_state_dict(good)
                 optimiser.state.clear()

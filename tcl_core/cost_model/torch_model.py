@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup
-from tcl_core.config import CostModelConfig, OfflineConfig
+from tcl_core.config import CostModelConfig, OfflineConfig, TrainingConfig
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from tcl_core.cost_model.course import Course, online_optimiser, train
@@ -37,7 +37,7 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
             torch.manual_seed(seed)
             self._network = self._make_network().to(self._device)
         self._trainings = 0
-        self._renew_optimiser()
+        self._learn_as(config.training)
 
     @abstractmethod
     def _make_network(self) -> NetworkT:
@@ -80,15 +80,16 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
         usable = self._groups(groups, cancel)
         if not usable:
             return FitReport(epochs=0, samples=0, seconds=time.perf_counter() - started, loss=None)
-        training = self._config.training
+        training = self._online
         epochs = training.epochs if self.trained else training.first_epochs
+        steps = math.ceil(len(groups) / training.tasks_per_step)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._seed + self._trainings)
             report = train(
                 self._course(usable, offline=False),
                 self._optimiser,
                 training,
-                epochs=max(epochs, math.ceil(training.least_steps / len(groups))),
+                epochs=max(epochs, math.ceil(training.least_steps / steps)),
                 rng=np.random.default_rng([self._seed, self._trainings]),
                 cancel=cancel,
             )
@@ -120,7 +121,7 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
         finally:
             if training.best_epoch:
                 self._trainings += 1
-                self._renew_optimiser()
+                self._learn_as(self._config.refining)
 
     def save(self, path: Path) -> None:
         facts = {"model": self._settings(), "fits": self._trainings}
@@ -130,9 +131,10 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
     def load(self, path: Path) -> None:
         checkpoint = read_checkpoint(path, self.name, self._layout)
         load_weights(self._network, checkpoint, path, self._settings())
-        self._renew_optimiser()
+        self._learn_as(self._config.refining)
         self._trainings = int(checkpoint.facts["fits"])
 
-    def _renew_optimiser(self) -> None:
+    def _learn_as(self, online: TrainingConfig) -> None:
         """Weights that came from elsewhere owe nothing to the steps before them."""
-        self._optimiser = online_optimiser(self._network, self._config.training, self.name)
+        self._online = online
+        self._optimiser = online_optimiser(self._network, online, self.name)

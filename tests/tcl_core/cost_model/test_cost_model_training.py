@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from cost_model_fakes import LAYOUT, token_batch, token_group, token_labels
 
 from tcl_core.batches import TaskGroup
 from tcl_core.config import CostModelConfig, ModelConfig, TrainingConfig
+from tcl_core.cost_model import course as course_module
 from tcl_core.cost_model import training as training_module
 from tcl_core.cost_model.mamba_model import MambaModel
 from tcl_core.cost_model.training import RankerCourse, measure_scale, rank_group
@@ -51,6 +54,40 @@ def test_few_tasks_get_more_epochs_until_there_are_enough_steps() -> None:
     fitted = model(replace(CONFIG, training=training))
     assert fitted.fit([token_group(1)]).epochs == 7
     assert fitted.fit([token_group(1), token_group(2)]).epochs == 4
+
+
+def test_tasks_of_one_step_count_as_one() -> None:
+    training = replace(CONFIG.training, least_steps=7, tasks_per_step=2)
+    fitted = model(replace(CONFIG, training=training))
+    assert fitted.fit([token_group(seed) for seed in range(4)]).epochs == 4  # of two steps
+
+
+def test_several_tasks_make_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[list[int]] = []
+    take = course_module.take_step
+
+    def noted(course: Any, optimiser: Any, parts: Any, clip: float) -> float:
+        sizes.append([len(part.rows) for part in parts])
+        return take(course, optimiser, parts, clip)
+
+    monkeypatch.setattr(course_module, "take_step", noted)
+    training = replace(CONFIG.training, first_epochs=1, tasks_per_step=3)
+    model(replace(CONFIG, training=training)).fit([token_group(seed, count=8) for seed in range(5)])
+    assert sorted(sizes) == [[8, 8], [8, 8, 8]]
+
+
+def test_what_was_learned_elsewhere_is_refined(tmp_path: Path) -> None:
+    config = replace(CONFIG, refining=replace(CONFIG.training, epochs=1, learning_rate=1e-5))
+    group, fresh = token_group(1), model(config)
+    assert fresh.fit([group]).epochs == 3  # a first fit
+    fresh.save(tmp_path / "model")
+    assert fresh.fit([group]).epochs == 2  # as any fit of what began here
+    loaded = model(config)
+    loaded.load(tmp_path / "model")
+    before = weights(loaded)
+    assert loaded.fit([group]).epochs == 1
+    moved = max(float((now - before[name]).abs().max()) for name, now in weights(loaded).items() if "scale" not in name)
+    assert 0 < moved < 1e-4  # Adam moves a weight by about its learning rate
 
 
 def test_fit_takes_first_epochs_then_epochs_and_goes_on_from_what_it_knows() -> None:
