@@ -23,6 +23,7 @@ from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.load import LoadedNetwork
+from tcl_core.network.schedule_rules import drop_unknown_rules
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
 
@@ -175,7 +176,7 @@ def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
                 module = block_convolutions(module, lanes)
             if config.fast_math:
                 module = fast_math(module)
-            return relax.get_pipeline("zero")(module)
+            return drop_unknown_rules(relax.get_pipeline("zero")(module), target)
     except Exception as error:
         # TVM reports an operator that it can type but not lower for these types as any of its exceptions.
         raise UserError(
