@@ -4,7 +4,8 @@
 ``application``           `main`: settings, theme, window, engine thread, event loop
 ``controller``            wires models, engine and window; the only place that decides what an intent or event does
 ``checkpoint_*``          the same for checkpoints: a controller, and what connects it with their panel
-``main_window``           docks, actions, menus; owns the views
+``main_window``           actions, menus, docks; owns the views
+``docks``                 where the panels stand and how they share the window
 ``jobs/``                 the background thread that owns the engine process
 ``models/``               what the window shows, as Qt models without widgets
 ``views/``                one panel each; takes its model, emits intents, computes nothing

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, Qt, QUrl, Signal
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QDockWidget,
     QFileDialog,
     QMainWindow,
     QMessageBox,
     QStackedWidget,
-    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from app.actions import Actions
+from app.docks import Docks
 from app.icons import icon
 from app.models import wording
 from app.models.run_state import Activity
@@ -43,9 +41,6 @@ from app.widgets.banner import Banner
 
 if TYPE_CHECKING:
     from app.views.plots_panel import PlotsPanel
-
-LAYOUT_VERSION = 4
-"""Goes up when docks are added or renamed: an older saved layout is then ignored."""
 
 
 class MainWindow(QMainWindow):
@@ -74,21 +69,13 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("TCL Studio")
         self.setMinimumSize(900, 600)
         self.setAcceptDrops(True)
-        self.setDockOptions(
-            QMainWindow.DockOption.AllowTabbedDocks
-            | QMainWindow.DockOption.AllowNestedDocks
-            | QMainWindow.DockOption.GroupedDragging
-        )
         self.actions_ = Actions(self)
         self._make_views()
-        self.docks = self._make_docks()
+        self.resize(1280, 800)
+        self.docks = Docks(self, self._panels())
         self.actions_.fill_menus(self, [dock.toggleViewAction() for dock in self.docks.values()])
         self.addToolBar(self.actions_.make_tool_bar())
         self._connect()
-        self.resize(1280, 800)
-        self._place_docks()
-        self._title_docks()
-        self._default_layout = self.saveState(LAYOUT_VERSION)
         self._restore_layout()
         self.show_recent()
         self.run_panel.form.set_request(settings.request)
@@ -133,8 +120,8 @@ class MainWindow(QMainWindow):
         panel.saving_ended.connect(self.banner.announce)
         return panel
 
-    def _make_docks(self) -> dict[str, QDockWidget]:
-        panels: dict[str, QWidget] = {
+    def _panels(self) -> dict[str, QWidget]:
+        return {
             "run": self.run_panel,
             "tasks": self.task_panel,
             "network": self.network_panel,
@@ -145,41 +132,6 @@ class MainWindow(QMainWindow):
             "checkpoints": self.checkpoints_panel,
             "log": self.log_panel,
         }
-        docks = {}
-        for name, panel in panels.items():
-            dock = QDockWidget(name.capitalize(), self)
-            dock.setObjectName(f"{name} dock")
-            dock.setWidget(panel)
-            dock.topLevelChanged.connect(self._title_docks)
-            dock.dockLocationChanged.connect(self._title_docks)
-            docks[name] = dock
-        return docks
-
-    def _place_docks(self) -> None:
-        bottom = Qt.DockWidgetArea.BottomDockWidgetArea
-        self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
-        self.setTabPosition(bottom, QTabWidget.TabPosition.North)
-        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self.docks["run"])
-        names = ("tasks", "network", "schedules", "what-if", "failures", "library", "checkpoints", "log")
-        below = [self.docks[name] for name in names]
-        for dock in below:
-            self.addDockWidget(bottom, dock)
-        for first, second in pairwise(below):
-            self.tabifyDockWidget(first, second)
-        below[0].raise_()
-        self.resizeDocks([self.docks["run"]], [290], Qt.Orientation.Horizontal)
-        self.resizeDocks([below[0]], [340], Qt.Orientation.Vertical)
-
-    def _title_docks(self) -> None:
-        """A dock among tabs is named by its tab; any other has a title bar."""
-        for dock in self.docks.values():
-            plain: QWidget | None = dock.titleBarWidget()
-            in_tabs = not dock.isFloating() and bool(self.tabifiedDockWidgets(dock))
-            if in_tabs and plain is None:
-                dock.setTitleBarWidget(QWidget(dock))
-            elif not in_tabs and plain is not None:
-                dock.setTitleBarWidget(None)  # type: ignore[arg-type]  # Qt: None restores the bar; the stub forgot
-                plain.deleteLater()
 
     def _connect(self) -> None:
         actions, run_panel = self.actions_, self.run_panel
@@ -190,7 +142,7 @@ class MainWindow(QMainWindow):
         actions.start.triggered.connect(run_panel.request_start)
         actions.hold.triggered.connect(self.hold_requested)
         actions.stop.triggered.connect(self.stop_requested)
-        actions.reset_layout.triggered.connect(self._reset_layout)
+        actions.reset_layout.triggered.connect(self.docks.reset)
         actions.toggle_scheme.triggered.connect(self._toggle_scheme)
         actions.schemes.triggered.connect(lambda action: self._choose_scheme(Scheme(action.data())))
         run_panel.start_requested.connect(self.start_requested)
@@ -324,16 +276,11 @@ class MainWindow(QMainWindow):
         if layout is not None:
             geometry, state = layout
             self.restoreGeometry(geometry)
-            self.restoreState(state, LAYOUT_VERSION)
-            self._title_docks()
+            self.docks.restore(state)
 
-    def _reset_layout(self) -> None:
-        self.restoreState(self._default_layout, LAYOUT_VERSION)
-        self._title_docks()
-
-    def layout_state(self) -> QByteArray:
-        """Where the docks are."""
-        return self.saveState(LAYOUT_VERSION)
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
+        super().resizeEvent(event)
+        self.docks.keep_share(event.oldSize(), event.size())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802  Qt's name
         if _dropped_network(event):
@@ -354,7 +301,7 @@ class MainWindow(QMainWindow):
             event.ignore()
             self._ask_to_close()
             return
-        self._settings.save_layout(self.saveGeometry(), self.layout_state())
+        self._settings.save_layout(self.saveGeometry(), self.docks.state())
         self._settings.request = self.run_panel.form.request
         event.accept()
         self.hide()

@@ -1,0 +1,113 @@
+"""The panels around the plots, as docks: where they stand at first, what names them, and their share of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
+
+LAYOUT_VERSION = 4
+"""Goes up when docks are added or renamed: an older saved layout is then ignored."""
+
+_SIDE = "run"
+_SIDE_WIDTH, _BELOW_HEIGHT = 290, 340
+
+
+class Docks(Mapping[str, QDockWidget]):
+    """The docks of a main window, by the name of their panel. Made once the window has its first size."""
+
+    def __init__(self, window: QMainWindow, panels: Mapping[str, QWidget]) -> None:
+        """`panels` has "run", which stands at the side; the others share the room below, as tabs in this order."""
+        self._window = window
+        window.setDockOptions(
+            QMainWindow.DockOption.AllowTabbedDocks
+            | QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.GroupedDragging
+        )
+        self._docks = {name: self._dock(name, panel) for name, panel in panels.items()}
+        self._place()
+        self._title()
+        self._default = self.state()
+
+    def __getitem__(self, name: str) -> QDockWidget:
+        return self._docks[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._docks)
+
+    def __len__(self) -> int:
+        return len(self._docks)
+
+    def _dock(self, name: str, panel: QWidget) -> QDockWidget:
+        dock = QDockWidget(name.capitalize(), self._window)
+        dock.setObjectName(f"{name} dock")
+        dock.setWidget(panel)
+        dock.topLevelChanged.connect(self._title)
+        dock.dockLocationChanged.connect(self._title)
+        return dock
+
+    def _place(self) -> None:
+        window, bottom = self._window, Qt.DockWidgetArea.BottomDockWidgetArea
+        window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
+        window.setTabPosition(bottom, QTabWidget.TabPosition.North)
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self[_SIDE])
+        below = [dock for name, dock in self.items() if name != _SIDE]
+        for dock in below:
+            window.addDockWidget(bottom, dock)
+        for first, second in pairwise(below):
+            window.tabifyDockWidget(first, second)
+        below[0].raise_()
+        window.resizeDocks([self[_SIDE]], [_SIDE_WIDTH], Qt.Orientation.Horizontal)
+        window.resizeDocks([below[0]], [_BELOW_HEIGHT], Qt.Orientation.Vertical)
+
+    def _title(self) -> None:
+        """A dock among tabs is named by its tab; any other has a title bar."""
+        for dock in self.values():
+            plain: QWidget | None = dock.titleBarWidget()
+            in_tabs = not dock.isFloating() and bool(self._window.tabifiedDockWidgets(dock))
+            if in_tabs and plain is None:
+                dock.setTitleBarWidget(QWidget(dock))
+            elif not in_tabs and plain is not None:
+                dock.setTitleBarWidget(None)  # type: ignore[arg-type]  # Qt: None restores the bar; the stub forgot
+                plain.deleteLater()
+
+    def state(self) -> QByteArray:
+        """Where the docks are."""
+        return self._window.saveState(LAYOUT_VERSION)
+
+    def restore(self, state: QByteArray) -> None:
+        """Put the docks where they were; a state of another version changes nothing."""
+        self._window.restoreState(state, LAYOUT_VERSION)
+        self._title()
+
+    def reset(self) -> None:
+        """Put the docks where they stand at first, in a window of its present size."""
+        self.restore(self._default)
+
+    def keep_share(self, before: QSize, now: QSize) -> None:
+        """Give the docks below the share of the window's height that they had: Qt gives the plots all that is gained.
+
+        Args:
+            before: size that the window had; invalid when it is shown for the first time.
+        """
+        if not before.isValid() or before.height() == now.height():
+            return
+        below = [dock for dock in self.values() if self._in_front_below(dock)]
+        growth = now.height() / before.height()
+        heights = [round((dock.height() + self._tab_height(dock)) * growth) for dock in below]
+        self._window.resizeDocks(below, heights, Qt.Orientation.Vertical)
+
+    def _tab_height(self, dock: QDockWidget) -> int:
+        """What Qt counts to the height of a dock among tabs, besides its own."""
+        if not self._window.tabifiedDockWidgets(dock):
+            return 0
+        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        return max((bar.height() for bar in bars if bar.isVisible()), default=0)
+
+    def _in_front_below(self, dock: QDockWidget) -> bool:
+        """A dock behind another one's tab counts as visible for Qt, with a height of its own; but nobody sees it."""
+        area = self._window.dockWidgetArea(dock)
+        below = area == Qt.DockWidgetArea.BottomDockWidgetArea and not dock.isFloating()
+        return below and not dock.visibleRegion().isEmpty()

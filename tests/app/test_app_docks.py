@@ -1,0 +1,56 @@
+"""The docks' share of the window, whatever its size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import studio_engines
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+
+Open = Callable[[EngineTarget], Studio]
+
+
+TAB = 30
+"""The tabs above the docks, about; they belong to the docks' share and do not grow."""
+
+
+@pytest.mark.parametrize("dragged", [None, 365])
+def test_what_a_larger_window_gains_is_shared(open_studio: Open, qtbot: QtBot, dragged: int | None) -> None:
+    window = open_studio(studio_engines.playing).window
+    window.resize(1280, 800)
+    tasks = window.docks["tasks"]
+    first = tasks.height()
+    if dragged is not None:
+        window.resizeDocks([tasks], [dragged], Qt.Orientation.Vertical)
+        qtbot.waitUntil(lambda: tasks.height() > first)
+    before, centre = tasks.height() + TAB, window.centralWidget().height()
+    window.resize(1280, 1400)
+    qtbot.waitUntil(lambda: (tasks.height() + TAB) / 1400 == pytest.approx(before / 800, abs=0.01))
+    assert window.centralWidget().height() > 1.5 * centre
+    for height in range(1400, 790, -20):  # as a hand draws it smaller
+        window.resize(1280, height)
+        qtbot.wait(1)
+    qtbot.waitUntil(lambda: tasks.height() + TAB == pytest.approx(before, abs=8))
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # Qt's offscreen plugin, of a second window
+def test_a_dock_that_floats_keeps_its_size(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    tasks = window.docks["tasks"]
+    tasks.setFloating(True)
+    before = tasks.height()
+    window.resize(1280, 1400)
+    qtbot.wait(20)
+    assert tasks.height() == before
+
+
+def test_the_side_keeps_its_width(open_studio: Open) -> None:
+    window = open_studio(studio_engines.playing).window
+    width = window.docks["run"].width()
+    window.resize(2000, 1400)
+    assert window.docks["run"].width() == width
