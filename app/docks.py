@@ -8,7 +8,7 @@ from itertools import pairwise
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
-LAYOUT_VERSION = 4
+_LAYOUT_VERSION = 4
 """Goes up when docks are added or renamed: an older saved layout is then ignored."""
 
 _SIDE = "run"
@@ -16,7 +16,7 @@ _SIDE_WIDTH, _BELOW_HEIGHT = 290, 340
 
 
 class Docks(Mapping[str, QDockWidget]):
-    """The docks of a main window, by the name of their panel. Made once the window has its first size."""
+    """The docks of a main window, by the name of their panel. Made when the window has its size and tool bar."""
 
     def __init__(self, window: QMainWindow, panels: Mapping[str, QWidget]) -> None:
         """`panels` has "run", which stands at the side; the others share the room below, as tabs in this order."""
@@ -75,15 +75,15 @@ class Docks(Mapping[str, QDockWidget]):
 
     def state(self) -> QByteArray:
         """Where the docks are."""
-        return self._window.saveState(LAYOUT_VERSION)
+        return self._window.saveState(_LAYOUT_VERSION)
 
     def restore(self, state: QByteArray) -> None:
         """Put the docks where they were; a state of another version changes nothing."""
-        self._window.restoreState(state, LAYOUT_VERSION)
+        self._window.restoreState(state, _LAYOUT_VERSION)
         self._title()
 
     def reset(self) -> None:
-        """Put the docks where they stand at first, in a window of its present size."""
+        """Put the docks where they stood at first."""
         self.restore(self._default)
 
     def keep_share(self, before: QSize, now: QSize) -> None:

@@ -107,7 +107,7 @@ REFINING = TrainingConfig(learning_rate=5e-4, least_steps=20, tasks_per_step=4, 
 """For a model that has learned elsewhere, in a third of the time. Simulated on the recorded pools of ten validation
 tasks, from the checkpoint that ships: after 48 of 160 candidates 0.997 of the best speed was found (as a fresh model
 learns: 0.990), 0.66 of the unseen pairs were in order (0.66). A fresh model needs the steps: 0.952 with 1,024 records,
-0.973 with 4,096. One or two seeds."""
+0.973 with 4,096. One or two seeds, without `least_steps`, which serves runs with fewer tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,6 +135,6 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
         self._trainings = int(checkpoint.facts["fits"])
 
     def _learn_as(self, online: TrainingConfig) -> None:
-        """Weights that came from elsewhere owe nothing to the steps before them."""
+        """Let `fit` follow `online` from here on; weights that came from elsewhere owe nothing to steps before them."""
         self._online = online
         self._optimiser = online_optimiser(self._network, online, self.name)

@@ -38,7 +38,7 @@ class Compiler:
         """Build `module_json` (`tvm.ir.save_json` text, entry "main") down to machine code.
 
         The same passes as MetaSchedule's default build, without its import of the tensor intrinsics, which only
-        schedules need (two seconds at best, for nothing here).
+        schedules need (0.3 s at best, for nothing here).
         """
         # Written a moment ago by this very TVM: `tvm.ir.load_json` would look for older versions, 7 ms for 1.
         module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(from_json_graph_str(module_json))
