@@ -3,8 +3,9 @@
 Two figures. *Direct*: of the records that were measured twice, the second measurement ranks and the first is what the
 choice is judged by, task by task. That needs tasks with two such records at least, and few records make it easy. So
 also *simulated*, over all records: each latency is multiplied by a ratio ``second / first`` drawn (with replacement,
-by the seed) from those observed on the platform, apart for records that were cut off after one run; the product ranks,
-the latency itself judges.
+by the seed) from those observed on the very tasks that are judged, apart for records that were cut off after one run;
+the product ranks, the latency itself judges. Where those tasks have too few repeats, ratios of the whole platform
+stand in: records of other networks may have been measured more or less carefully.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ class Ceiling:
     """Top-1 of a perfect ranker of the repeated measurement.
 
     Attributes:
-        repeated: records that were measured twice, on the whole platform.
+        repeated: records that were measured twice and whose noise is drawn from.
+        own: whether they are of the tasks that are judged; otherwise of the whole platform.
         direct: None where no task has two such records; `direct_tasks` are those that have.
         simulated: mean and standard deviation over draws.
     """
 
     repeated: int
+    own: bool
     direct: float | None
     direct_tasks: int
     simulated: Spread
@@ -44,6 +47,7 @@ class Ceiling:
         """As it stands in the result file."""
         return {
             "repeated": self.repeated,
+            "own": self.own,
             "direct": self.direct,
             "direct_tasks": self.direct_tasks,
             "simulated": self.simulated.to_json(),
@@ -54,10 +58,14 @@ def ceiling(
     groups: Groups, platform: str, networks: Sequence[DatasetNetwork], seed: int, draws: int = _DRAWS
 ) -> Ceiling | None:
     """The ceiling on the tasks of `networks`; None where nothing on the platform was measured twice."""
-    ratios = _Ratios([one for (_, own), found in groups.dataset.records.items() if own == platform for one in found])
+    keys = dict.fromkeys(key for network in networks for key, _ in network.weights if groups.has(key, platform))
+    ratios = _Ratios([one for key in keys for one in groups.measured(key, platform)])
+    own = ratios.suffice
+    if not own:
+        everything = groups.dataset.records.items()
+        ratios = _Ratios([one for (_, measured_on), found in everything if measured_on == platform for one in found])
     if not ratios.count:
         return None
-    keys = dict.fromkeys(key for network in networks for key, _ in network.weights if groups.has(key, platform))
     direct = {key: ranked for key in keys if (ranked := _by_repeat(key, groups.measured(key, platform))) is not None}
     ran = {key: _successes(groups.measured(key, platform)) for key in keys}
     generator = np.random.default_rng(seed)
@@ -70,6 +78,7 @@ def ceiling(
         simulated.append(top_k(ranked_networks(networks, drawn), 1).ratio)
     return Ceiling(
         repeated=ratios.count,
+        own=own,
         direct=top_k(ranked_networks(networks, direct), 1).ratio if direct else None,
         direct_tasks=len(direct),
         simulated=Spread.of(simulated),
@@ -77,15 +86,21 @@ def ceiling(
 
 
 class _Ratios:
-    """Observed ratios of the second measurement to the first, cut-off records apart."""
+    """Observed ratios of the second measurement to the first, cut-off records apart.
+
+    Attributes:
+        count: how many.
+        suffice: whether there are enough of records that were not cut off, among which the best ones are.
+    """
 
     def __init__(self, measured: Sequence[Measured]) -> None:
         pairs = [(one.cut_off, _second_s(one), one.latency_s) for one in measured]
         found = [(cut_off, second / first) for cut_off, second, first in pairs if second and first]
         self.count = len(found)
         everything = np.array([ratio for _, ratio in found])
-        own = {flag: np.array([ratio for cut_off, ratio in found if cut_off is flag]) for flag in (False, True)}
-        self._of = {flag: part if len(part) >= _LEAST_RATIOS else everything for flag, part in own.items()}
+        parts = {flag: np.array([ratio for cut_off, ratio in found if cut_off is flag]) for flag in (False, True)}
+        self._of = {flag: part if len(part) >= _LEAST_RATIOS else everything for flag, part in parts.items()}
+        self.suffice = len(parts[False]) >= _LEAST_RATIOS
 
     def draw(self, cut_off: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.float64]:
         """One ratio for each record [N]."""

@@ -81,10 +81,10 @@ class About:
         if self.ceiling is None:
             found.append("Nothing was measured twice, so the noise that bounds top-1 is not known.")
         else:
-            direct = self.ceiling.direct
+            direct, whose = self.ceiling.direct, "their own" if self.ceiling.own else "all the platform's"
             found.append(
-                f"A perfect ranker of a repeated measurement reaches a top-1 of {self.ceiling.simulated} (noise drawn "
-                f"from {self.ceiling.repeated} records measured twice"
+                f"On the test networks a perfect ranker of a repeated measurement reaches a top-1 of "
+                f"{self.ceiling.simulated} (noise drawn from {whose} {self.ceiling.repeated} records measured twice"
                 + (
                     f"; {direct:.4f} on the twice-measured records of {self.ceiling.direct_tasks} tasks"
                     if direct

@@ -42,5 +42,27 @@ def test_noise_lowers_it(dataset: Dataset) -> None:
     assert found == again
 
 
+def test_noise_of_other_networks_counts_where_the_judged_ones_have_no_repeats_of_their_own(dataset: Dataset) -> None:
+    judged = {key for network in dataset.networks[2:] for key, _ in network.weights}
+
+    def with_noise(there: bool) -> Dataset:
+        """Repeats without noise on the judged tasks or on none of them, wild ones on the others."""
+        records = {
+            key: tuple(
+                replace(one, repeated_s=one.latencies_s if there else ())
+                if key[0] in judged
+                else replace(one, repeated_s=(one.latencies_s[0] * (4 if index % 2 else 1),) if one.latencies_s else ())
+                for index, one in enumerate(found)
+            )
+            for key, found in dataset.records.items()
+        }
+        return replace(dataset, records=records)
+
+    own = ceiling(Groups(with_noise(there=True)), STRONG, dataset.networks[2:], seed=0, draws=20)
+    borrowed = ceiling(Groups(with_noise(there=False)), STRONG, dataset.networks[2:], seed=0, draws=20)
+    assert own is not None and own.own and own.simulated.mean == pytest.approx(1)
+    assert borrowed is not None and not borrowed.own and borrowed.simulated.mean < 1
+
+
 def test_without_repeats_it_is_not_known(dataset: Dataset) -> None:
     assert ceiling(Groups(with_repeats(dataset, lambda *_: ())), STRONG, dataset.networks[2:], seed=0) is None
