@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
@@ -16,6 +17,25 @@ from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage,
 from tcl_core.space.domains import find_domains
 from tcl_core.space.traces import read_decisions, trace_json, with_decisions
 from tcl_core.tvm_import import import_tensor_intrinsics
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheduled:
+    """A candidate replayed and postprocessed, still in TVM's hands; what a `Replay` is written from.
+
+    Attributes:
+        candidate: with the decisions read back from the replayed trace (replay may silently change them).
+        schedule: its module is ready to compile.
+    """
+
+    candidate: Candidate
+    schedule: Schedule
+
+    @property
+    def structural_hash(self) -> str:
+        """As in `Replay`."""
+        # The 64-bit hash is the same in every process; unsigned, so that the text is.
+        return f"{tvm_ffi.structural_hash(self.schedule.mod) & (2**64 - 1):016x}"
 
 
 class DesignSpace:
@@ -65,8 +85,8 @@ class DesignSpace:
             return None  # a primitive does not apply under these decisions: the candidate is illegal
         return schedule
 
-    def _postprocess(self, candidate: Candidate) -> tuple[Schedule, Candidate] | Failure:
-        """The postprocessed schedule and the candidate as read back, or why it is illegal."""
+    def schedule(self, candidate: Candidate) -> Scheduled | Failure:
+        """Replay and postprocess a candidate, to look at it. A rejected one is a failure of stage replay."""
         schedule = self._apply(self._traces[candidate.sketch], candidate.decisions)
         if schedule is None:
             return Failure(stage=Stage.REPLAY, cause="a primitive does not apply")
@@ -75,20 +95,18 @@ class DesignSpace:
         for postprocessor in self._context.space_generator.postprocs:
             if not postprocessor.apply(schedule):
                 return Failure(stage=Stage.REPLAY, cause=f"rejected by {_name(postprocessor)}")
-        return schedule, replayed
+        return Scheduled(candidate=replayed, schedule=schedule)
 
     def replay(self, candidate: Candidate) -> Replay | Failure:
-        """Replay and postprocess a candidate. A rejected one is a failure of stage replay (about 8 ms a call)."""
-        result = self._postprocess(candidate)
+        """As `schedule`, written down for other processes and for the record (about 8 ms a call in all)."""
+        result = self.schedule(candidate)
         if isinstance(result, Failure):
             return result
-        schedule, replayed = result
         return Replay(
-            candidate=replayed,
-            module_json=tvm.ir.save_json(schedule.mod),
-            trace_json=trace_json(schedule.trace),
-            # The 64-bit hash is the same in every process; unsigned, so that the text is.
-            structural_hash=f"{tvm_ffi.structural_hash(schedule.mod) & (2**64 - 1):016x}",
+            candidate=result.candidate,
+            module_json=tvm.ir.save_json(result.schedule.mod),
+            trace_json=trace_json(result.schedule.trace),
+            structural_hash=result.structural_hash,
         )
 
     def schedules(self, candidates: Sequence[Candidate]) -> tuple[ScheduleBatch, tuple[int, ...]]:
@@ -96,10 +114,10 @@ class DesignSpace:
         measurable: list[Any] = []
         legal: list[int] = []
         for index, candidate in enumerate(candidates):
-            result = self._postprocess(candidate)
+            result = self.schedule(candidate)
             if isinstance(result, Failure):
                 continue
-            schedule, _ = result
+            schedule = result.schedule
             arguments = meta_schedule.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
             measurable.append(meta_schedule.MeasureCandidate(schedule, arguments))
             legal.append(index)

@@ -1,7 +1,7 @@
 """One task at the bench: a candidate is replayed, predicted, ranked among what was measured, and measured.
 
-A prediction costs a replay (about 8 ms) and one small forward pass. What the measured records score is kept until the
-model or the records are others.
+A prediction costs a schedule (about 8 ms) and one small forward pass; only what is measured is written down. What the
+measured records score is kept until the model or the records are others.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tvm_ffi.serialization import from_json_graph_str
+from tvm.s_tir import Schedule
 
 from tcl_core.batches import FloatArray
-from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Sketch, Source
+from tcl_core.domain import Candidate, Failure, Rationale, Record, Sketch, Source
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.inspection import tree
 from tcl_core.inspection.influence import holding
 from tcl_core.schedule_events import Place, PlaceKind
+from tcl_core.space.design_space import Scheduled
 from tcl_core.tuner.measuring import best_latency_s
 from tcl_core.what_if.controls import make_controls
 from tcl_core.what_if.lender import Lender
@@ -32,9 +33,9 @@ _ALIKE = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """A candidate looked at: its replay or why it is illegal, and the record of the same program if there is one."""
+    """A candidate looked at: its schedule or why it is illegal, and the record of the same program if there is one."""
 
-    replay: Replay | Failure
+    scheduled: Scheduled | Failure
     prediction: Prediction
     record: Record | None = None
 
@@ -82,23 +83,29 @@ class Bench:
         )
 
     def look(self, candidate: Candidate) -> Look:
-        """Replay and predict a candidate. Raises: UserError when it does not fit its sketch."""
+        """Schedule and predict a candidate. Raises: UserError when it does not fit its sketch."""
         self._sketch(candidate)
-        replay = self._space.replay(candidate)
-        if isinstance(replay, Failure):
+        scheduled = self._space.schedule(candidate)
+        if isinstance(scheduled, Failure):
             _, note = self.lender.model()
-            return Look(replay=replay, prediction=Prediction(score=None, note=note))
+            return Look(scheduled=scheduled, prediction=Prediction(score=None, note=note))
+        own, structural_hash = scheduled.candidate, scheduled.structural_hash
         same = (
             one
             for one in self.lender.records(self._key)
-            if one.candidate == replay.candidate or one.structural_hash == replay.structural_hash
+            if one.candidate == own or one.structural_hash == structural_hash
         )
-        return Look(replay=replay, prediction=self._predict(replay.candidate), record=next(same, None))
+        return Look(scheduled=scheduled, prediction=self._predict(own), record=next(same, None))
 
     def measure(self, look: Look, cancel: CancelToken) -> Record:
-        """Measure a legal candidate now. Raises: Interrupted, UserError."""
-        assert isinstance(look.replay, Replay)
-        return self.lender.measure(look.replay, Rationale(score=look.prediction.score), cancel)
+        """Measure a candidate now. Raises: Interrupted, UserError, also where its decisions give no schedule."""
+        failure = look.scheduled
+        if not isinstance(failure, Failure):
+            replay = self._space.replay(failure.candidate)
+            if not isinstance(replay, Failure):
+                return self.lender.measure(replay, Rationale(score=look.prediction.score), cancel)
+            failure = replay
+        raise UserError("what-if", f"These decisions give no schedule ({failure.cause}); change one of them.")
 
     def _sketch(self, candidate: Candidate) -> Sketch:
         for sketch in self._space.sketches:
@@ -146,10 +153,9 @@ def bare(record: Record) -> Record:
     return replace(record, trace_json="")
 
 
-def loop_uses(replay: Replay) -> tuple[LoopUse, ...]:
-    """The loops of a replayed schedule that do not run one iteration after the other, in the order of its tree."""
-    # Written a moment ago by this very TVM: `tvm.ir.load_json` would look for older versions, half of an answer's time.
-    function = from_json_graph_str(replay.module_json)["main"]
+def loop_uses(schedule: Schedule) -> tuple[LoopUse, ...]:
+    """The loops of a schedule that do not run one iteration after the other, in the order of its tree."""
+    function = schedule.mod["main"]
     loops = [(node, parent) for parent, node in tree.nodes(function) if hasattr(node, "loop_var")]
     places: Sequence[Place] = [tree.place(node, parent, str(node.loop_var.name)) for node, parent in loops]
     return tuple(

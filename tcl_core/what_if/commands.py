@@ -10,7 +10,6 @@ from pathlib import Path
 
 from tcl_core.config import MeasureConfig
 from tcl_core.domain import Failure, Platform
-from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Event, RecordMeasured
 from tcl_core.inspection.find import find_record
 from tcl_core.measure import Measurer
@@ -81,21 +80,28 @@ class WhatIfRoom:
 
     def _score(self, command: ScoreWhatIf, bench: Bench) -> WhatIfScored:
         look = bench.look(command.candidate)
-        failed = isinstance(look.replay, Failure)
+        if isinstance(look.scheduled, Failure):
+            return WhatIfScored(
+                request=command.request,
+                candidate=command.candidate,
+                replayed=None,
+                cause=look.scheduled.cause,
+                loops=(),
+                prediction=look.prediction,
+                record=None,
+            )
         return WhatIfScored(
             request=command.request,
             candidate=command.candidate,
-            replayed=None if isinstance(look.replay, Failure) else look.replay.candidate,
-            cause=look.replay.cause if isinstance(look.replay, Failure) else "",
-            loops=() if isinstance(look.replay, Failure) else loop_uses(look.replay),
+            replayed=look.scheduled.candidate,
+            cause="",
+            loops=loop_uses(look.scheduled.schedule),
             prediction=look.prediction,
-            record=None if failed or look.record is None else bare(look.record),
+            record=None if look.record is None else bare(look.record),
         )
 
     def _measure(self, command: MeasureWhatIf, bench: Bench, cancel: CancelToken) -> Iterator[Event]:
         look = bench.look(command.candidate)
-        if isinstance(look.replay, Failure):
-            raise UserError("what-if", f"These decisions give no schedule ({look.replay.cause}); change one of them.")
         known = look.record is not None
         record = look.record or bench.measure(look, cancel)
         if not known:
