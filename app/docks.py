@@ -29,7 +29,7 @@ class Docks(Mapping[str, QDockWidget]):
         self._docks = {name: self._dock(name, panel) for name, panel in panels.items()}
         self._place()
         self._title()
-        self._default = self.state()
+        self._default, self._default_height = self.state(), window.height()
 
     def __getitem__(self, name: str) -> QDockWidget:
         return self._docks[name]
@@ -83,8 +83,11 @@ class Docks(Mapping[str, QDockWidget]):
         self._title()
 
     def reset(self) -> None:
-        """Put the docks where they stood at first."""
+        """Put the docks where they stood at first, with the share of the window that they had then."""
         self.restore(self._default)
+        height = round(_BELOW_HEIGHT * self._window.height() / self._default_height)
+        below = next(dock for name, dock in self.items() if name != _SIDE)
+        self._window.resizeDocks([below], [height], Qt.Orientation.Vertical)
 
     def keep_share(self, before: QSize, now: QSize) -> None:
         """Give the docks below the share of the window's height that they had: Qt gives the plots all that is gained.

@@ -54,3 +54,15 @@ def test_the_side_keeps_its_width(open_studio: Open) -> None:
     width = window.docks["run"].width()
     window.resize(2000, 1400)
     assert window.docks["run"].width() == width
+
+
+def test_the_first_layout_has_its_share_of_a_larger_window(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    window.resize(1280, 800)
+    tasks = window.docks["tasks"]
+    before = tasks.height() + TAB
+    window.resize(1280, 1400)
+    window.resizeDocks([tasks], [800], Qt.Orientation.Vertical)
+    qtbot.waitUntil(lambda: tasks.height() > 700)
+    window.actions_.reset_layout.trigger()
+    qtbot.waitUntil(lambda: (tasks.height() + TAB) / 1400 == pytest.approx(before / 800, abs=0.02))
