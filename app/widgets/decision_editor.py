@@ -15,7 +15,7 @@ from app.widgets.parts import label
 from tcl_core.domain import Decision, DecisionKind
 from tcl_core.what_if_events import Control
 
-_FACTOR_WIDTH = 70
+_FACTOR_WIDTH = 64
 _CHOICE_WIDTH = 170
 
 
