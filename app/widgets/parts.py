@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.icons import icon
@@ -16,6 +17,24 @@ def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
     made.setWordWrap(wrap)
     made.setTextFormat(Qt.TextFormat.PlainText)
     return made
+
+
+class ElidedLabel(QLabel):
+    """One line that leaves out its middle where there is no room for it; the whole text is `text`."""
+
+    def __init__(self, role: str = "", least_width: int = 40) -> None:
+        super().__init__()
+        self.setObjectName(role)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setMinimumWidth(least_width)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802  Qt's name
+        painter, room = QPainter(self), self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room.width())
+        self.style().drawItemText(
+            painter, room, int(self.alignment()), self.palette(), self.isEnabled(), shown, self.foregroundRole()
+        )
+        painter.end()
 
 
 def line() -> QFrame:

@@ -78,13 +78,14 @@ class PredictionCard(QFrame):
         if prediction is not None and known:
             self.rank.setText(wording.rank(prediction))
             self.score.setText(tr("Predicted score {score:.2f}; higher is faster", score=prediction.score))
+            self.score.setToolTip(prediction.note)
             self.alike.setText(wording.alike(prediction))
         else:
             self.rank.setText("…" if answer is None else tr("no prediction"))
             self.score.setText("")
             self.alike.setText("")
         self.loops.setText(wording.loops(answer.loops) if answer else "")
-        self.model.setText(prediction.note if prediction else "")
+        self.model.setText(prediction.note if prediction and not known else "")
 
     def _show_measured(self, answer: WhatIfScored | None) -> None:
         record = answer.record if answer else None

@@ -17,6 +17,9 @@ from app.widgets.axes import LogAxis
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
+_ALONG_SLOPE = 0.8
+"""Where the bandwidth's name ends, as a share of the slope: it stands to the left of it, and needs the room."""
+
 
 class RooflinePlot(PlotFrame):
     """A ring for each task's first round, a dot for its best record, a line from one to the other, and the roof.
@@ -87,4 +90,5 @@ class RooflinePlot(PlotFrame):
         self._peak.setText(tr("peak {peak} GFLOP/s", peak=quantities.digits(peak)))
         self._peak.setPos(*np.log10([high, peak]))
         self._bandwidth.setText(tr("memory {slope} GB/s", slope=quantities.digits(slope / low)))
-        self._bandwidth.setPos(*np.log10([np.sqrt(low * ridge), np.sqrt(slope * peak)]))
+        ends = np.log10([[low, slope], [ridge, peak]])
+        self._bandwidth.setPos(*(ends[0] + _ALONG_SLOPE * (ends[1] - ends[0])))

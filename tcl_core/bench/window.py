@@ -16,6 +16,10 @@ from pathlib import Path
 from tcl_core.bench.result import BenchResult, Series
 from tcl_core.hardware.target import resolve_platform
 
+_START = "import sys; from {module} import main; sys.exit(main(sys.argv[1:]))"
+"""Not ``-m``: a spawned engine imports the file of its parent's ``__main__`` again. The studio's own, `main.py`, is
+light; the bench's would load the whole window into the engine."""
+
 _RECORDING = "RECORDING"
 """Stands for the file that the first part's run is recorded in; later parts read it."""
 
@@ -25,7 +29,8 @@ class Part:
     """Figures that one kind of process measures.
 
     Attributes:
-        module, arguments: what is started; it prints one JSON object, numbers by name, the unit at the name's end.
+        module, arguments: whose `main` is called in a process of its own; it prints one JSON object, numbers by name,
+            the unit at the name's end.
         repeats: how often.
         goal: what the limits say, in words.
         below: a limit by figure; the worst of all repeats must stay below it.
@@ -95,7 +100,7 @@ def _measure(part: Part, recording: str, report: Callable[[str], None]) -> dict[
     given = [recording if argument == _RECORDING else argument for argument in part.arguments]
     runs = []
     for _ in range(part.repeats):
-        command = [sys.executable, "-m", part.module, *given]
+        command = [sys.executable, "-c", _START.format(module=part.module), *given]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
         runs.append(json.loads(done.stdout))
         report(", ".join(f"{name} {value:.2f}" for name, value in runs[-1].items()))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +19,9 @@ def test_parts_hand_the_recording_on(monkeypatch: pytest.MonkeyPatch, cpu_platfo
     commands: list[list[str]] = []
 
     def answer(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        commands.append(command[2:])
-        part = next(p for p in PARTS if p.module == command[2] and p.arguments[:1] in ((command[3],), p.arguments))
+        module = command[2].split("from ")[1].split(" import main;")[0]
+        commands.append([module, *command[3:]])
+        part = next(p for p in PARTS if p.module == module and p.arguments[:1] in ((command[3],), p.arguments))
         return subprocess.CompletedProcess(command, 0, stdout=json.dumps({name: 1.0 for name, _ in part.below}))
 
     monkeypatch.setattr(window.subprocess, "run", answer)
@@ -35,6 +38,23 @@ def test_parts_hand_the_recording_on(monkeypatch: pytest.MonkeyPatch, cpu_platfo
     assert len(lines) == len(commands)
     assert result.passed
     assert {series.name: series.unit for series in result.series}["hour_growth_mb"] == "mb"
+
+
+def test_an_engine_does_not_import_the_bench(tmp_path: Path) -> None:
+    (tmp_path / "benched.py").write_text(
+        "import multiprocessing, sys\n"
+        "def loaded(pipe):\n"
+        "    pipe.send('__mp_main__' in sys.modules and hasattr(sys.modules['__mp_main__'], 'loaded'))\n"
+        "def main(arguments):\n"
+        "    ours, theirs = multiprocessing.Pipe()\n"
+        "    engine = multiprocessing.get_context('spawn').Process(target=loaded, args=(theirs,))\n"
+        "    engine.start()\n"
+        "    print(arguments, ours.recv())\n"
+        "    engine.join()\n"
+    )
+    command = [sys.executable, "-c", window._START.format(module="benched"), "given"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True)
+    assert done.stdout.split("\n")[0] == "['given'] False"
 
 
 def test_the_worst_repeat_decides() -> None:
