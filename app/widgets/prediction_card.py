@@ -84,7 +84,7 @@ class PredictionCard(QFrame):
             self.rank.setText("…" if answer is None else tr("no prediction"))
             self.score.setText("")
             self.alike.setText("")
-        self.loops.setText(wording.loops(answer.loops) if answer else "")
+        self.loops.setText(_breakable(wording.loops(answer.loops)) if answer else "")
         self.model.setText(prediction.note if prediction and not known else "")
 
     def _show_measured(self, answer: WhatIfScored | None) -> None:
@@ -96,3 +96,8 @@ class PredictionCard(QFrame):
         if self._what_if.problem:
             return self._what_if.problem
         return wording.illegal(answer) if answer else ""
+
+
+def _breakable(text: str) -> str:
+    """Names of fused loops are longer than the card is wide: they may go on in the next line after an underscore."""
+    return text.replace("_", "_\N{ZERO WIDTH SPACE}")
