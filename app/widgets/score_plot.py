@@ -1,4 +1,4 @@
-"""Scatter of predicted score against measured speed: one item a series, a density image beyond 1,000 points."""
+"""Scatter of predicted score against measured speed: one item a series, a density image beyond 500 points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.translation import tr
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
-POINTS_SHOWN = 1000
+POINTS_SHOWN = 500
 """pyqtgraph handles every point of a scatter in Python: 5,000 take 22 ms a batch besides painting, an image takes 2."""
 _BINS = 96
 
