@@ -1,4 +1,4 @@
-"""Scatter of predicted score against measured speed: one item a series, a density image beyond 500 points."""
+"""Scatter of predicted score against measured speed: one item a series, a density image beyond 1,000 points."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from app.translation import tr
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
+_ALL_SHOWN = 1000
+"""So many points have no need of a density image."""
 POINTS_SHOWN = 500
-"""pyqtgraph handles every point of a scatter in Python: 5,000 take 22 ms a batch besides painting, an image takes 2."""
+"""Newest points beside one. pyqtgraph handles every point of a scatter in Python: 5,000 take 22 ms a batch besides painting, an image takes 2."""
 _BINS = 96
 
 Floats = NDArray[np.float64]
@@ -73,9 +75,9 @@ class ScorePlot(PlotFrame):
     def show_points(self, x: Floats, y: Floats, cut_off: NDArray[np.bool_]) -> int:
         """Show points `(N,)`, oldest first; y 0 is a failure. Returns how many are drawn one by one."""
         self.show_values(["bottom"], shown=len(x) > 0)
-        first = max(0, len(x) - POINTS_SHOWN)
+        first = len(x) - POINTS_SHOWN if len(x) > _ALL_SHOWN else 0
         newest = slice(first, None)
-        if len(x) > POINTS_SHOWN:
+        if first:
             self._show_density(x, y)
         else:
             self._density.clear()

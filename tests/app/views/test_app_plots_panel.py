@@ -119,7 +119,7 @@ def test_of_100_000_records_the_newest_are_points_and_all_are_a_shade(models: St
     assert sum(len(item.data) for item in series) == POINTS_SHOWN
     assert len(plot.plot.items()) < 60, "the scene holds a few items, not one a record"
     assert np.expm1(plot._density.image).sum() == pytest.approx(MANY)
-    assert panel._shown.text() == "1,000 of 100,000 shown"
+    assert panel._shown.text() == f"{POINTS_SHOWN} of 100,000 shown"
     last = plot.picker._first + len(plot.picker._x) - 1
     assert panel._serials[last] == MANY - 1
     newest = models.scores.records.summary(MANY - 1)
