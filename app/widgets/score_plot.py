@@ -18,7 +18,8 @@ from app.widgets.point_picker import PointPicker
 _ALL_SHOWN = 1000
 """So many points have no need of a density image."""
 POINTS_SHOWN = 500
-"""Newest points beside one. pyqtgraph handles every point of a scatter in Python: 5,000 take 22 ms a batch besides painting, an image takes 2."""
+"""Newest points beside one. pyqtgraph handles every point of a scatter in Python: 5,000 take 22 ms a batch besides
+painting, an image takes 2."""
 _BINS = 96
 
 Floats = NDArray[np.float64]
