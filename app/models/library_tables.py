@@ -45,7 +45,7 @@ def _interval(row: Contender) -> str:
     contest = row.contest
     if contest is None or contest.low is None or contest.high is None:
         return _NONE
-    return tr("{low}x to {high}x", low=quantities.digits(contest.low), high=quantities.digits(contest.high))
+    return tr("{low} to {high}x", low=quantities.digits(contest.low), high=quantities.digits(contest.high))
 
 
 def _verdict(row: Contender) -> str:

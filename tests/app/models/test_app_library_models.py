@@ -51,9 +51,9 @@ def texts(table: object) -> list[list[str]]:
 def test_the_tables_show_a_report(state: LibraryState) -> None:
     state.take(library_samples.differing())
     assert texts(state.times) == [
-        ["untuned TVM", "412", "405 to 432", "36.1x", "tuned is faster", "35.2x to 36.9x"],
+        ["untuned TVM", "412", "405 to 432", "36.1x", "tuned is faster", "35.2 to 36.9x"],
         ["tuned", "11.4", "11.1 to 12.9", "–", "–", "–"],
-        ["onnxruntime", "11.6", "10.7 to 13.1", "1.02x", "tie", "0.97x to 1.05x"],
+        ["onnxruntime", "11.6", "10.7 to 13.1", "1.02x", "tie", "0.97 to 1.05x"],
     ]
     assert texts(state.tasks) == [
         ["fused_a1", "3", "2,000", "75.0%", "tuned: best record"],
