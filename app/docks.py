@@ -53,14 +53,18 @@ class Docks(Mapping[str, QDockWidget]):
         window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         window.setTabPosition(bottom, QTabWidget.TabPosition.North)
         window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self[_SIDE])
-        below = [dock for name, dock in self.items() if name != _SIDE]
+        below = self._first_below()
         for dock in below:
             window.addDockWidget(bottom, dock)
         for first, second in pairwise(below):
             window.tabifyDockWidget(first, second)
         below[0].raise_()
         window.resizeDocks([self[_SIDE]], [_SIDE_WIDTH], Qt.Orientation.Horizontal)
-        window.resizeDocks([below[0]], [_BELOW_HEIGHT], Qt.Orientation.Vertical)
+        window.resizeDocks(below[:1], [_BELOW_HEIGHT], Qt.Orientation.Vertical)
+
+    def _first_below(self) -> list[QDockWidget]:
+        """Those that stand below at first; the first of them in front."""
+        return [dock for name, dock in self.items() if name != _SIDE]
 
     def _title(self) -> None:
         """A dock among tabs is named by its tab; any other has a title bar."""
@@ -86,8 +90,7 @@ class Docks(Mapping[str, QDockWidget]):
         """Put the docks where they stood at first, with the share of the window that they had then."""
         self.restore(self._default)
         height = round(_BELOW_HEIGHT * self._window.height() / self._default_height)
-        below = next(dock for name, dock in self.items() if name != _SIDE)
-        self._window.resizeDocks([below], [height], Qt.Orientation.Vertical)
+        self._window.resizeDocks(self._first_below()[:1], [height], Qt.Orientation.Vertical)
 
     def keep_share(self, before: QSize, now: QSize) -> None:
         """Give the docks below the share of the window's height that they had: Qt gives the plots all that is gained.

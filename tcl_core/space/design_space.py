@@ -37,6 +37,15 @@ class Scheduled:
         # The 64-bit hash is the same in every process; unsigned, so that the text is.
         return f"{tvm_ffi.structural_hash(self.schedule.mod) & (2**64 - 1):016x}"
 
+    def replay(self) -> Replay:
+        """Written down for other processes and for the record."""
+        return Replay(
+            candidate=self.candidate,
+            module_json=tvm.ir.save_json(self.schedule.mod),
+            trace_json=trace_json(self.schedule.trace),
+            structural_hash=self.structural_hash,
+        )
+
 
 class DesignSpace:
     """Sketches of one task on one target, and replay. Holds TVM objects; belongs to one thread.
@@ -98,16 +107,9 @@ class DesignSpace:
         return Scheduled(candidate=replayed, schedule=schedule)
 
     def replay(self, candidate: Candidate) -> Replay | Failure:
-        """As `schedule`, written down for other processes and for the record (about 8 ms a call in all)."""
+        """As `schedule`, written down (about 8 ms a call in all)."""
         result = self.schedule(candidate)
-        if isinstance(result, Failure):
-            return result
-        return Replay(
-            candidate=result.candidate,
-            module_json=tvm.ir.save_json(result.schedule.mod),
-            trace_json=trace_json(result.schedule.trace),
-            structural_hash=result.structural_hash,
-        )
+        return result if isinstance(result, Failure) else result.replay()
 
     def schedules(self, candidates: Sequence[Candidate]) -> tuple[ScheduleBatch, tuple[int, ...]]:
         """What MetaSchedule's own cost models read, and which of the candidates are legal (by index)."""

@@ -99,13 +99,10 @@ class Bench:
 
     def measure(self, look: Look, cancel: CancelToken) -> Record:
         """Measure a candidate now. Raises: Interrupted, UserError, also where its decisions give no schedule."""
-        failure = look.scheduled
-        if not isinstance(failure, Failure):
-            replay = self._space.replay(failure.candidate)
-            if not isinstance(replay, Failure):
-                return self.lender.measure(replay, Rationale(score=look.prediction.score), cancel)
-            failure = replay
-        raise UserError("what-if", f"These decisions give no schedule ({failure.cause}); change one of them.")
+        if isinstance(look.scheduled, Failure):
+            cause = look.scheduled.cause
+            raise UserError("what-if", f"These decisions give no schedule ({cause}); change one of them.")
+        return self.lender.measure(look.scheduled.replay(), Rationale(score=look.prediction.score), cancel)
 
     def _sketch(self, candidate: Candidate) -> Sketch:
         for sketch in self._space.sketches:

@@ -85,16 +85,13 @@ class WhatIfRoom:
                 request=command.request,
                 candidate=command.candidate,
                 replayed=None,
-                cause=look.scheduled.cause,
-                loops=(),
                 prediction=look.prediction,
-                record=None,
+                cause=look.scheduled.cause,
             )
         return WhatIfScored(
             request=command.request,
             candidate=command.candidate,
             replayed=look.scheduled.candidate,
-            cause="",
             loops=loop_uses(look.scheduled.schedule),
             prediction=look.prediction,
             record=None if look.record is None else bare(look.record),
