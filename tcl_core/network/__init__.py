@@ -9,6 +9,8 @@ module                    what it does
 ``operators``             operators nobody can import, by node; functions inlined                    (onnx, tvm)
 ``importer``              the model -> a fused relax module and its tasks                            (tvm)
 ``constants``             reshaped weights folded by NumPy                                           (tvm)
+``blocked``               convolutions in the layout of vectors                                      (tvm)
+``winograd``              3x3 ones of them by fewer products                                         (tvm)
 ``fast_math``             polynomials in place of libm calls                                         (tvm)
 ``tasks``                 fused functions -> `domain.Task`                                           (tvm)
 ``graph``                 the fused module's calls as `graphs.NetworkGraph`                        (tvm)

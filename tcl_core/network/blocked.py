@@ -11,20 +11,26 @@ that is done here. It can go when `LegalizeOps` knows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.constants import fold_constants, inline_constants
+from tcl_core.network.constants import constant_array, fold_constants, inline_constants
 from tcl_core.network.rewriting import rewritten
+from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
 
 _CONVOLUTION = "relax.nn.conv2d"
 _DEPTHWISE = "depthwise_conv2d_NCHWc"
 _FROM_PLAIN = "conv2d_NCHW_NCHWc"
+_APART = {"op_pattern": 8}
+"""TVM's opaque pattern: fused with nothing."""
+_TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
+"""TVM's "out elementwise fusable" pattern: bias, residual and activation behind it become part of it."""
 
 
-def block_convolutions(module: Any, lanes: int) -> Any:
+def block_convolutions(module: Any, lanes: int, *, winograd: bool = True) -> Any:
     """The relax module with its convolutions blocked by `lanes` channels, or half as many; needs a current target.
 
     Dense and depthwise ones whose channels fill whole blocks; a dense one may read channels that do not (the three of a
@@ -35,7 +41,7 @@ def block_convolutions(module: Any, lanes: int) -> Any:
     converted = relax.transform.ConvertLayout({}, _chooser(lanes))(inline_constants(module))
     # What two operators read is transformed for each of them.
     shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
-    return rewritten(shared, _Lowering(shared))
+    return rewritten(shared, _Lowering(shared, winograd))
 
 
 def _chooser(lanes: int) -> Callable[[Any], dict[str, list[str]]]:
@@ -61,7 +67,11 @@ def _chooser(lanes: int) -> Callable[[Any], dict[str, list[str]]]:
 
 @mutator
 class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
-    """Blocked convolutions as calls of their tensor expression."""
+    """Blocked convolutions as calls of their tensor expressions."""
+
+    def __init__(self, module: Any, winograd: bool) -> None:
+        super().__init__(module)
+        self._by_winograd = winograd
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
@@ -80,10 +90,40 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return self.builder_.call_te(
                 _from_plain, *call.args, strides, padding, dilation, primfunc_name_hint=_FROM_PLAIN
             )
+        tiling = _tiling(call, strides, dilation) if self._by_winograd else None
+        weights = constant_array(call.args[1], self.lookup_binding)
+        if tiling is not None and weights is not None:
+            return self._winograd(call, kernel_points(weights, tiling), tiling, padding)
         layouts = str(attributes.data_layout), str(attributes.out_layout)
         return self.builder_.call_te(
             topi.nn.conv2d_NCHWc, *call.args, strides, padding, dilation, *layouts, str(call.ty.dtype)
         )
+
+    def _winograd(self, call: Any, kernel: Any, tiling: Tiling, padding: list[int]) -> Any:
+        """`kernel` is at the points. Fused with what is before it, `pack` would compute that again for each point."""
+        build = self.builder_
+        shape = [int(extent) for extent in call.ty.shape.values]
+        packed = build.call_te(
+            partial(pack, tiling, padding), call.args[0], primfunc_name_hint="winograd_pack", primfunc_attrs=_APART
+        )
+        products = build.call_te(
+            product, build.emit(packed), relax.const(kernel), primfunc_name_hint="winograd_product"
+        )
+        return build.call_te(
+            partial(unpack, tiling, shape),
+            build.emit(products),
+            primfunc_name_hint="winograd_unpack",
+            primfunc_attrs=_TAKES_WHAT_FOLLOWS,
+        )
+
+
+def _tiling(call: Any, strides: list[int], dilation: list[int]) -> Tiling | None:
+    """For a dense blocked convolution that Winograd's way suits and is quicker for."""
+    out, inside, height, width, *lanes = (int(extent) for extent in call.args[1].ty.shape.values)
+    if (height, width) != (3, 3) or {*strides, *dilation} != {1} or str(call.ty.dtype) != "float32":
+        return None
+    shape = [int(extent) for extent in call.ty.shape.values]
+    return worthwhile_tiling(inside * lanes[0], out * lanes[1], shape)
 
 
 class _Window:

@@ -36,6 +36,12 @@ def inline_constants(module: Any) -> Any:
     return rewritten(module, _Inliner(module))
 
 
+def constant_array(argument: Any, lookup: Callable[[Any], Any]) -> Array | None:
+    """What a call's argument holds; None where it is no constant. `lookup` says what a variable is bound to."""
+    value = lookup(argument) if isinstance(argument, relax.Var) else argument
+    return value.value.numpy() if isinstance(value, _CONSTANT) else None
+
+
 @mutator
 class _Inliner(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     """Replaces arguments of calls."""
@@ -64,10 +70,10 @@ class _Folder(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         for argument in call.args:
             if isinstance(argument, relax.ShapeExpr):
                 continue
-            value = self.lookup_binding(argument) if isinstance(argument, relax.Var) else argument
-            if not isinstance(value, _CONSTANT):
+            array = constant_array(argument, self.lookup_binding)
+            if array is None:
                 return call
-            arrays.append(value.value.numpy())
+            arrays.append(array)
         value = fold(arrays, op.attrs, shape)
         if value is None:
             return call

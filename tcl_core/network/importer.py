@@ -173,7 +173,7 @@ def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
         with target, tvm.transform.PassContext(opt_level=3):
             if config.blocked and lanes:
                 # Before `fast_math`, which leaves no operator that a layout could be moved through.
-                module = block_convolutions(module, lanes)
+                module = block_convolutions(module, lanes, winograd=config.winograd)
             if config.fast_math:
                 module = fast_math(module)
             return drop_unknown_rules(relax.get_pipeline("zero")(module), target)

@@ -14,6 +14,7 @@ from tvm.s_tir import meta_schedule
 from tvm.s_tir.analysis import estimate_tir_flops
 
 from tcl_core.domain import ImportIssue, LoopAxis, Task, TensorSpec
+from tcl_core.network.winograd import FLOPS
 
 _REDUCE = 2
 """`IterVar.kCommReduce`."""
@@ -49,13 +50,13 @@ def task_key(module: Any) -> str:
 
 def _task(found: Any, arguments: tuple[TensorSpec, ...]) -> Task:
     module = found.dispatched[0]
-    anchor = _find_anchor(module)
+    anchor, flops = _find_anchor(module)
     return Task(
         key=task_key(module),
         name=str(found.task_name),
         weight=int(found.weight),
         module_json=tvm.ir.save_json(module),
-        flops=float(estimate_tir_flops(module)),
+        flops=flops,
         bytes_moved=float(sum(_bytes(argument) for argument in arguments)),
         dtype=arguments[-1].dtype,
         axes=anchor.axes,
@@ -103,13 +104,13 @@ class _Anchor:
     work: float
 
 
-def _find_anchor(module: Any) -> _Anchor:
-    """The block that does most: floating point operations, or iterations where it computes nothing.
+def _find_anchor(module: Any) -> tuple[_Anchor, float]:
+    """The block that does most: floating point operations, or iterations where it computes nothing; and all FLOPs.
 
     TVM's `find_anchor_sblock` knows reductions only, and elementwise tasks have an anchor too.
     """
     schedule = s_tir.Schedule(module, debug_mask="none")
-    best = _Anchor(name="", axes=(), work=-1.0)
+    best, total = _Anchor(name="", axes=(), work=-1.0), float(estimate_tir_flops(module))
     for reference in schedule.get_child_blocks(schedule.get_sblock("root")):
         block = schedule.get(reference)
         axes = tuple(
@@ -118,7 +119,10 @@ def _find_anchor(module: Any) -> _Anchor:
         )
         loops = schedule.get_loops(reference)
         flops = float(estimate_tir_flops(schedule.get(loops[0]))) if loops else 0.0
+        if FLOPS in block.annotations:
+            estimated, flops = flops, float(block.annotations[FLOPS])
+            total += flops - estimated
         work = max(flops, float(math.prod(axis.extent for axis in axes)))
         if work > best.work:
             best = _Anchor(name=str(block.name_hint), axes=axes, work=work)
-    return best
+    return best, total

@@ -1,0 +1,194 @@
+"""3x3 convolutions by Winograd's minimal filtering (Lavin and Gray, arXiv 1509.09308): fewer products, more data moved.
+
+A picture is cut into overlapping tiles of m + 2 rows and columns. Tiles and kernels, polynomials both, are evaluated at
+(m + 2)^2 points, where the convolution is a product of matrices point by point, and m x m results are read off it.
+Kernels are constants, so theirs is done at import; three tasks are left: `pack`, `product` and `unpack`.
+
+Shape legend: P tiles of all pictures, X points, C chunks of input channels with c lanes, O of output channels with o.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product as product_of
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tvm import te, topi
+from tvm.tirx import if_then_else
+
+FLOPS = "tcl.flops"
+"""Annotation of a block that branches: its floating point operations. TVM's estimate adds up all arms of a branch."""
+
+_TAPS = 3
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """F(m x m, 3 x 3): m x m results from (m + 2)^2 values, by the construction of Toom and Cook.
+
+    Attributes:
+        results: m.
+        points: m + 1 numbers that polynomials are evaluated at; the last point, infinity, is not written.
+    """
+
+    results: int
+    points: tuple[float, ...]
+
+    @property
+    def reads(self) -> int:
+        """Rows and columns of a tile, m + 2."""
+        return self.results + _TAPS - 1
+
+    def tiles(self, height: int, width: int) -> tuple[int, int]:
+        """Tiles that cover so many rows and columns of results."""
+        return -(-height // self.results), -(-width // self.results)
+
+    def of_data(self) -> NDArray[np.float64]:
+        """B transposed [m + 2, m + 2]: values of a tile's row -> points."""
+        rows = [np.append(np.poly(self._others(point))[::-1], 0) for point in self.points]
+        return np.array([*rows, np.poly(self.points)[::-1]])
+
+    def of_kernel(self) -> NDArray[np.float64]:
+        """G [m + 2, 3]: taps -> points."""
+        rows = [
+            [point**power / np.prod([point - other for other in self._others(point)]) for power in range(_TAPS)]
+            for point in self.points
+        ]
+        return np.array([*rows, np.eye(_TAPS)[-1]])
+
+    def of_results(self) -> NDArray[np.float64]:
+        """A transposed [m, m + 2]: points -> results."""
+        powers = range(self.results)
+        return np.array([[*(p**power for p in self.points), float(power == powers[-1])] for power in powers])
+
+    def _others(self, point: float) -> list[float]:
+        return [other for other in self.points if other != point]
+
+
+TILINGS = (Tiling(2, (0, 1, -1)), Tiling(4, (0, 2 / 3, -2 / 3, 3 / 2, -3 / 2)))
+"""Points c, -c, 1/c, -1/c (Alam et al., arXiv 2201.10369): their matrices hold more zeros and err less than others as
+small. Greatest error by the largest result, with 64 and 512 channels, summed in the order of the kernels here:
+with m = 2 3e-7 and 8e-7, with m = 4 1.5e-6 and 5e-6 (with 0, 1, -1, 2, -2: 6e-6 and 1.5e-5), directly 7e-7 and 2e-6."""
+
+_PER_WEIGHT = 37
+"""Floating point operations in the time that a weight takes from memory: 212 GFLOP/s and 22.8 GB/s on a Zen 4."""
+_PER_VALUE = 50
+"""The same for a value that is written at a point and read again: there 0.21 ms for 0.9 million of them, in `pack` and
+`unpack` of 64 channels at 56 x 56, and 0.12 ms for 0.45 million of 128 at 28 x 28."""
+
+
+def worthwhile_tiling(inside: int, out: int, shape: Sequence[int]) -> Tiling | None:
+    """The quickest for a kernel of inside x out channels and results [N, O, H, W, o]; None where summing directly is.
+
+    A roofline's reckoning with constants, not with the platform's measured roofs: a network's tasks must not depend on
+    how a measurement came out.
+    """
+    batch, _, height, width, _ = shape
+    weights = inside * out
+
+    def cost(tiling: Tiling) -> float:
+        rows, columns = tiling.tiles(height, width)
+        tiles, points = batch * rows * columns, tiling.reads**2
+        values = points * tiles * (inside + out)
+        return weights * points * (2 * tiles + _PER_WEIGHT) + _PER_VALUE * values
+
+    directly = weights * _TAPS**2 * (2 * batch * height * width + _PER_WEIGHT)
+    best = min(TILINGS, key=cost)
+    return best if cost(best) < directly else None
+
+
+def kernel_points(kernel_OCrsco: NDArray[np.float32], tiling: Tiling) -> NDArray[np.float32]:
+    """Kernels [O, C, 3, 3, c, o] at the points, [X, O, C, c, o]."""
+    G = tiling.of_kernel()
+    points: NDArray[np.float64] = np.einsum("ar,bs,OCrsco->abOCco", G, G, kernel_OCrsco.astype(np.float64))
+    return points.reshape(-1, *points.shape[2:]).astype(np.float32)
+
+
+def pack(tiling: Tiling, padding: Sequence[int], data: Any) -> Any:
+    """Pictures [N, C, H, W, c] at the points, [P, C, X, c].
+
+    Points stand before the lanes so that MetaSchedule, which vectorises inner loops together up to 64 values, leaves
+    them out.
+
+    Args:
+        padding: top, left, bottom, right.
+    """
+    batch, chunks, height, width, lanes = (int(extent) for extent in data.shape)
+    top, left, bottom, right = padding
+    size, reads = tiling.results, tiling.reads
+    rows, columns = tiling.tiles(height + top + bottom - _TAPS + 1, width + left + right - _TAPS + 1)
+    below, beyond = rows * size + _TAPS - 1 - height - top, columns * size + _TAPS - 1 - width - left
+    padded = topi.nn.pad(data, (0, 0, top, left, 0), (0, 0, below, beyond, 0), name="pad")
+
+    def value(p: Any, c: Any, x: Any, lane: Any) -> Any:
+        picture, row, column = p // (rows * columns), p // columns % rows * size, p % columns * size
+        return _both_ways(
+            tiling.of_data(), x // reads, x % reads, lambda r, s: padded[picture, c, row + r, column + s, lane]
+        )
+
+    shape = (batch * rows * columns, chunks, reads**2, lanes)
+    return te.compute(shape, value, name="winograd_pack", attrs={FLOPS: _flops(tiling.of_data(), shape)})
+
+
+def product(data: Any, kernel: Any) -> Any:
+    """[P, C, X, c] and [X, O, C, c, o] -> [X, O, P, o], summed over channels."""
+    points, out, chunks, inside, lanes = (int(extent) for extent in kernel.shape)
+    ic, ib = te.reduce_axis((0, chunks), name="ic"), te.reduce_axis((0, inside), name="ib")
+    return te.compute(
+        (points, out, int(data.shape[0]), lanes),
+        lambda x, k, p, b: te.sum(data[p, ic, x, ib] * kernel[x, k, ic, ib, b], axis=[ic, ib]),
+        name="winograd_product",
+    )
+
+
+def unpack(tiling: Tiling, shape: Sequence[int], products: Any) -> Any:
+    """[X, O, P, o] -> results [N, O, H, W, o], which is `shape`."""
+    size, reads = tiling.results, tiling.reads
+    rows, columns = tiling.tiles(shape[2], shape[3])
+
+    def value(n: Any, k: Any, h: Any, w: Any, lane: Any) -> Any:
+        p = (n * rows + h // size) * columns + w // size
+        return _both_ways(tiling.of_results(), h % size, w % size, lambda a, b: products[a * reads + b, k, p, lane])
+
+    attributes = {FLOPS: _flops(tiling.of_results(), shape)}
+    return te.compute(tuple(shape), value, name="winograd_unpack", attrs=attributes)
+
+
+def _both_ways(matrix: NDArray[np.float64], row: Any, column: Any, at: Callable[[int, int], Any]) -> Any:
+    """Element (row, column) of matrix @ at @ matrix.T, where `row` and `column` are expressions.
+
+    A branch for each element, without its zeros: a matrix in memory would be multiplied with all of them.
+    """
+
+    def element(i: int, j: int) -> Any:
+        return reduce(add, (at(r, s) if factor == 1 else at(r, s) * factor for r, s, factor in _terms(matrix, i, j)))
+
+    def branch(variable: Any, low: int, high: int, leaf: Callable[[int], Any]) -> Any:
+        if high - low == 1:
+            return leaf(low)
+        middle = (low + high) // 2
+        return if_then_else(
+            variable < middle, branch(variable, low, middle, leaf), branch(variable, middle, high, leaf)
+        )
+
+    size = len(matrix)
+    return branch(row, 0, size, lambda i: branch(column, 0, size, lambda j: element(i, j)))
+
+
+def _terms(matrix: NDArray[np.float64], i: int, j: int) -> list[tuple[int, int, float]]:
+    """What element (i, j) is the sum of: place and factor."""
+    places = product_of(np.flatnonzero(matrix[i]).tolist(), np.flatnonzero(matrix[j]).tolist())
+    return [(r, s, float(matrix[i, r] * matrix[j, s])) for r, s in places]
+
+
+def _flops(matrix: NDArray[np.float64], shape: Sequence[int]) -> int:
+    """Additions and multiplications of a tensor whose elements occur equally often."""
+    terms = [_terms(matrix, i, j) for i, j in np.ndindex(len(matrix), len(matrix))]
+    once = sum(len(each) - 1 + sum(factor != 1 for _, _, factor in each) for each in terms)
+    return math.prod(shape) * once // len(terms)
