@@ -106,8 +106,9 @@ def worthwhile_tiling(inside: int, out: int, shape: Sequence[int]) -> Tiling | N
 def kernel_points(kernel_OCrsco: NDArray[np.float32], tiling: Tiling) -> NDArray[np.float32]:
     """Kernels [O, C, 3, 3, c, o] at the points, [X, O, C, c, o]."""
     G = tiling.of_kernel()
-    points: NDArray[np.float64] = np.einsum("ar,bs,OCrsco->abOCco", G, G, kernel_OCrsco.astype(np.float64))
-    return points.reshape(-1, *points.shape[2:]).astype(np.float32)
+    rows_aOCsco = np.tensordot(G, kernel_OCrsco, axes=(1, 2))
+    points: NDArray[np.float64] = np.tensordot(G, rows_aOCsco, axes=(1, 3))  # [b, a, O, C, c, o]
+    return points.swapaxes(0, 1).reshape(-1, *points.shape[2:]).astype(np.float32)
 
 
 def pack(tiling: Tiling, padding: Sequence[int], data: Any) -> Any:

@@ -62,6 +62,15 @@ def imported(path: Path, *, winograd: bool = True, vector_bits: int = VECTOR_BIT
     return import_network(load_network(path, config), json.dumps(CPU), config, vector_bits)
 
 
+def require_results_of_onnxruntime(network: ImportedNetwork, path: Path, shape: tuple[int, ...]) -> None:
+    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
+    data = GENERATOR.standard_normal(shape).astype(np.float32)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": data})
+    result = machine["main"](tvm.runtime.tensor(data)).numpy()
+    np.testing.assert_allclose(result, expected, atol=1e-5 * np.abs(expected).max())
+
+
 def anchors(network: ImportedNetwork) -> list[str]:
     return [task.anchor for task in network.tasks]
 
@@ -104,12 +113,20 @@ def test_results_are_those_of_onnxruntime(
     assert [task.anchor for task in tasks] == ["winograd_pack", "winograd_product", "winograd_unpack"]
     assert tasks[0].arguments[-1].shape[2] == tiling.reads**2
     assert "relu" in tasks[2].name  # bias, residual and activation are not read and written once more
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
-    data = GENERATOR.standard_normal((batch, 8, PICTURE, PICTURE)).astype(np.float32)
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    (expected,) = session.run(None, {"x": data})
-    result = machine["main"](tvm.runtime.tensor(data)).numpy()
-    np.testing.assert_allclose(result, expected, atol=1e-5 * np.abs(expected).max())
+    require_results_of_onnxruntime(network, path, (batch, 8, PICTURE, PICTURE))
+
+
+def test_convolutions_that_differ_in_weights_alone_are_one_task_each(tools: Any) -> None:
+    nodes = [
+        tools.node("Conv", [before, weights], [after], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        for before, weights, after in (("x", "w0", "a"), ("a", "w1", "y"))
+    ]
+    weights = [tools.tensor(name, random(CHANNELS, CHANNELS, 3, 3)) for name in ("w0", "w1")]
+    shape = [1, CHANNELS, PICTURE, PICTURE]
+    path = Path(tools.save(tools.model(nodes, [tools.value("x", shape)], [tools.value("y", shape)], weights)))
+    network = imported(path)
+    assert [task.weight for task in network.tasks if "winograd" in task.anchor] == [2, 2, 2]
+    require_results_of_onnxruntime(network, path, tuple(shape))
 
 
 @pytest.mark.parametrize(
