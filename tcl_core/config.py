@@ -211,7 +211,8 @@ class SearchConfig:
     """Evolution over decision vectors.
 
     Attributes:
-        population: candidates of one generation over all sketches of a task.
+        population: most candidates of one generation over all sketches of a task.
+        per_choice: the same for each candidate that is going to be chosen: a search for few is short.
         generations: times the population is bred and scored before selection.
         mutation: probability that a child is mutated rather than crossed.
         elite: share of a generation that survives unchanged.
@@ -220,6 +221,7 @@ class SearchConfig:
     """
 
     population: int = 1024
+    per_choice: int = 64
     generations: int = 4
     mutation: float = 0.85
     elite: float = 0.25

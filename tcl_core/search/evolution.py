@@ -53,6 +53,8 @@ class Evolution:
         exclude: AbstractSet[Candidate],
         generator: np.random.Generator,
         cancel: CancelToken | None = None,
+        *,
+        wanted: int | None = None,
     ) -> Proposals:
         """Search the sketches of one task for the best candidates that are not measured yet.
 
@@ -63,6 +65,7 @@ class Evolution:
             score: called once per sketch and generation, never twice with the same candidate.
             seeds: the task's best measured candidates, best first; they breed, whether excluded or not.
             exclude: never proposed, and not scored unless it is a seed.
+            wanted: how many will be chosen from the pool; None where that limits nothing.
 
         Raises:
             Interrupted: `cancel` was stopped.
@@ -74,14 +77,15 @@ class Evolution:
             return score(population)
 
         config = self._config
+        population = config.population if wanted is None else min(config.population, wanted * config.per_choice)
         breeders = self._breeders(tuple(sketches), exclude)
         bred = [breeder for breeder in breeders if not breeder.whole]
         for breeder in breeders:
-            share = max(1, config.population // len(bred)) if bred else 0
+            share = max(1, population // len(bred)) if bred else 0
             breeder.start(share, breeder.archive.space.rows(seeds)[0], checked, generator)
         if bred and not _constant(breeders):
             for _ in range(config.generations):
-                for breeder, share in zip(bred, shares(bred, config.population), strict=True):
+                for breeder, share in zip(bred, shares(bred, population), strict=True):
                     breeder.advance(share, checked, generator)
         return _proposals([breeder.archive for breeder in breeders], config.pool, generator)
 

@@ -16,7 +16,8 @@ _LIBRARY_MOST_S = 25.0
 """Time kept back from a budget in minutes for building, checking and timing the library."""
 
 _FIRST_ROUNDS_SHARE = 0.5
-_LEAST_ROUND = 4
+_LEAST_ROUND = 2
+"""As many as two workers compile at once."""
 
 _RECENT_TRIALS = 2048
 """Trials the estimate of the time left looks back on: a dozen tasks of a collection. Tasks differ ten-fold in what a

@@ -39,7 +39,7 @@ from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
-from tcl_core.tuner.lesson import lesson
+from tcl_core.tuner.lesson import WORTHWHILE, lesson
 from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import Chosen, measured_records
 from tcl_core.tuner.opening import Opened, enter_workspace, open_network, require_runnable
@@ -73,6 +73,7 @@ class Tuner:
         self._works: dict[str, TaskWork] = {}
         self._sketched: set[str] = set()
         self._rounds = 0
+        self._unlearned = 0
         self._start = Start(path=None)
 
     def events(self) -> Iterator[Event]:
@@ -191,6 +192,10 @@ class Tuner:
                 break
             yield from self._round(choice, model, measurer, workspace, opened)
             save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
+        if self._unlearned:
+            with self._clock.stage(Stage.LEARN):
+                self._learn(model, None)
+            save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
         yield from self._rejections()
         return reason
 
@@ -202,7 +207,7 @@ class Tuner:
     def _round(
         self, choice: Choice, model: CostModel, measurer: Measurer, workspace: Workspace, opened: Opened
     ) -> Iterator[Event]:
-        """Search, select, measure and learn for one task."""
+        """Search, select and measure for one task, and learn when enough is new."""
         work = self._works[choice.task_key]
         count = self._count(choice, work)
         yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
@@ -228,8 +233,9 @@ class Tuner:
                 yield self._progress()
             work.add_records(records)
         work.close_round(exhausted=not chosen)
+        self._unlearned += len(records)
         start = time.perf_counter()
-        if records:
+        if self._unlearned >= WORTHWHILE:
             yield PhaseChanged(stage=Stage.LEARN, task_key=choice.task_key)
             with self._clock.stage(Stage.LEARN):
                 self._learn(model, choice.task_key)
@@ -284,6 +290,7 @@ class Tuner:
         self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed))
 
     def _learn(self, model: CostModel, now: str | None) -> None:
+        self._unlearned = 0
         groups = lesson(self._works, now, model, self._generator)
         if groups:
             model.fit(groups, self.cancel)

@@ -141,7 +141,7 @@ class TaskWork:
         borrowed = self._borrow(relatives) if not self.records else []
         chosen = self._replay_borrowed(borrowed[: count // _BORROWED_SHARE], score, trained=model.trained)
         seeds = [*self.best(_SEEDS), *borrowed]
-        proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel)
+        proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel, wanted=count)
         self.scored += proposals.scored
         self._map = None
         if proposals.candidates:

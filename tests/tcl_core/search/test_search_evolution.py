@@ -99,6 +99,19 @@ def test_more_generations_find_more() -> None:
     assert means[0] < means[1] < means[2]
 
 
+def test_a_search_for_few_is_short_and_one_for_many_is_whole() -> None:
+    one = convolution()
+
+    def scored(wanted: int | None) -> int:
+        generator = np.random.default_rng(0)
+        found = Evolution(SMALL).propose([one], Landscape([one]), (), frozenset(), generator, wanted=wanted)
+        assert len(found.candidates) == SMALL.pool
+        return found.scored
+
+    assert scored(1) < scored(None) / 1.5
+    assert scored(2) == scored(16) == scored(None)  # 2 x 64 are all 128
+
+
 def test_seeds_help() -> None:
     one = convolution()
     space = DecisionSpace(one)
