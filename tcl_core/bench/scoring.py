@@ -11,8 +11,8 @@ import numpy as np
 
 from tcl_core.batches import Population, TaskGroup
 from tcl_core.bench.result import BenchResult, Series, paired_ratio
-from tcl_core.bench.subject import SUBJECT, write_convolution
-from tcl_core.config import CostModelConfig, NetworkConfig
+from tcl_core.bench.subject import IMPORTED, SUBJECT, write_convolution
+from tcl_core.config import CostModelConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
 from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
@@ -28,7 +28,7 @@ FLOOR = 10_000
 def run(report: Callable[[str], None]) -> BenchResult:
     """Interleave both on random candidates of every sketch of the task."""
     with tempfile.TemporaryDirectory() as folder:
-        opened = open_network(str(write_convolution(Path(folder))), "cpu", None, NetworkConfig())
+        opened = open_network(str(write_convolution(Path(folder))), "cpu", None, IMPORTED)
     task = max(opened.tasks, key=lambda task: task.flops)
     space = DesignSpace(task, opened.platform.target_json)
     context = (task_features(task), platform_features(opened.platform))

@@ -8,7 +8,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-SUBJECT = "one 3x3 convolution, 256 channels, 14x14, with bias and ReLU, float32"
+from tcl_core.config import NetworkConfig
+
+SUBJECT = "one 3x3 convolution, summed directly, 256 channels, 14x14, with bias and ReLU, float32"
+IMPORTED = NetworkConfig(winograd=False)
+"""How it is imported: as the one task that all peers can tune."""
 
 
 def write_convolution(folder: Path) -> Path:

@@ -11,8 +11,7 @@ from tcl_core.bench.lap import Lap
 from tcl_core.bench.race import ENDLESS, tune_ours
 from tcl_core.bench.result import BenchResult, Series, paired_ratio
 from tcl_core.bench.stock import StockRequest, run_stock
-from tcl_core.bench.subject import SUBJECT, write_convolution
-from tcl_core.config import NetworkConfig
+from tcl_core.bench.subject import IMPORTED, SUBJECT, write_convolution
 from tcl_core.tuner import open_network
 
 TRIALS, ROUND = 96, 32
@@ -27,7 +26,7 @@ def run(report: Callable[[str], None]) -> BenchResult:
     scheduler = replace(ENDLESS, first_round=ROUND, round_size=ROUND)
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        opened = open_network(str(write_convolution(folder)), "cpu", None, NetworkConfig())
+        opened = open_network(str(write_convolution(folder)), "cpu", None, IMPORTED)
         tasks = (max(opened.tasks, key=lambda task: task.flops),)
         for seed in range(REPEATS):
             # Stock starts cold too.

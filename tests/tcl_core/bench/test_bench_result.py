@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tcl_core.bench.result import BenchResult, Series, paired_ratio
-from tcl_core.bench.subject import write_convolution
+from tcl_core.bench.subject import IMPORTED, write_convolution
 from tcl_core.command_line.parser import BENCHES
 
 
@@ -54,9 +54,8 @@ def test_every_bench_is_there(name: str) -> None:
 
 
 def test_the_heaviest_task_is_the_convolution(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from tcl_core.config import NetworkConfig
     from tcl_core.tuner import open_network
 
     path = write_convolution(tmp_path_factory.mktemp("bench"))
-    opened = open_network(str(path), "cpu", None, NetworkConfig())
+    opened = open_network(str(path), "cpu", None, IMPORTED)
     assert "conv2d" in max(opened.tasks, key=lambda task: task.flops).anchor
