@@ -36,7 +36,8 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool = True) -> Any
 
     Dense and depthwise ones whose channels fill whole blocks; a dense one may read channels that do not (the three of a
     picture) as they are. What is grouped otherwise stays as it is. The block depends on the number of channels alone,
-    so that a tensor's layout suits all who read it.
+    so that a tensor's layout suits all who read it. With `winograd`, dense 3x3 ones become its three kernels where
+    these are quicker.
     """
     # A scalar constant behind a variable counts as a tensor of another rank there, and ends the layout's way.
     converted = relax.transform.ConvertLayout({}, _chooser(lanes))(inline_constants(module))
