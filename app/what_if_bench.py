@@ -14,7 +14,10 @@ SEED = 0
 
 
 class WhatIfBench(QObject):
-    """Opens the best record of the first task and turns its decisions. Signals: done, with the figures by name."""
+    """Opens the best record of the first task that has decisions, and turns them.
+
+    Signals: done, with the figures by name.
+    """
 
     done = Signal(dict)
 
@@ -22,6 +25,7 @@ class WhatIfBench(QObject):
         super().__init__()
         self._studio, self._what_if = studio, studio.models.what_if
         self._generator = np.random.default_rng(SEED)
+        self._row = 0
         self._turned_s = 0.0
         self._took_ms: list[float] = []
         # After the panel, which shows the answer in the same signal.
@@ -30,7 +34,10 @@ class WhatIfBench(QObject):
     def start(self) -> None:
         """Needs a studio whose run is over."""
         self._studio.window.show_panel("what-if")
-        self._studio.window.task_panel.table.selectRow(0)
+        self._open()
+
+    def _open(self) -> None:
+        self._studio.window.task_panel.table.selectRow(self._row)
         self._studio.window.what_if_panel.best_button.click()
 
     def _follow(self) -> None:
@@ -56,6 +63,10 @@ class WhatIfBench(QObject):
         if desk is None or self._turned_s:
             return
         slots = [slot for slot, control in enumerate(desk.controls) if len(control.values) > 1]
+        if not slots:  # there is one way only to compute it
+            self._row += 1
+            self._open()
+            return
         slot = int(self._generator.choice(slots))
         others = [value for value in desk.controls[slot].values if value != self._what_if.decisions[slot]]
         self._turned_s = time.perf_counter()
