@@ -18,7 +18,7 @@ from typing import Any
 from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.constants import constant_array, fold_constants, inline_constants
+from tcl_core.network.constants import constant_array, fold_constants, inline_constants, static_shape
 from tcl_core.network.rewriting import rewritten
 from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
 
@@ -31,7 +31,7 @@ _TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
 """TVM's "out elementwise fusable" pattern: bias, residual and activation behind it become part of it."""
 
 
-def block_convolutions(module: Any, lanes: int, *, winograd: bool = True) -> Any:
+def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     """The relax module with its convolutions blocked by `lanes` channels, or half as many; needs a current target.
 
     Dense and depthwise ones whose channels fill whole blocks; a dense one may read channels that do not (the three of a
@@ -104,11 +104,10 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def _winograd(self, call: Any, kernel: Any, tiling: Tiling, padding: list[int]) -> Any:
         """`kernel` is at the points. Fused with what is before it, `pack` would compute that again for each point."""
-        shape = tuple(int(extent) for extent in call.ty.shape.values)
         packed = self._call(pack, (tiling, tuple(padding)), call.args[0], attributes=_APART)
         products = self._call(product, (), self.builder_.emit(packed), relax.const(kernel))
         read = self.builder_.emit(products)
-        return self._call(unpack, (tiling, shape), read, attributes=_TAKES_WHAT_FOLLOWS)
+        return self._call(unpack, (tiling, static_shape(call)), read, attributes=_TAKES_WHAT_FOLLOWS)
 
     def _call(
         self,
@@ -121,7 +120,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
         To write its branches down anew takes 40 ms, for each of 42 convolutions of densenet121.
         """
-        key = (compute, fixed, *(tuple(int(extent) for extent in each.ty.shape.values) for each in arguments))
+        key = (compute, fixed, *map(static_shape, arguments))
         made = self._made.get(key)
         if made is not None:
             return relax.Call(made.op, [made.args[0], relax.Tuple(arguments)], made.attrs, made.ty_args)
@@ -136,11 +135,11 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
 def _tiling(call: Any, strides: list[int], dilation: list[int]) -> Tiling | None:
     """For a dense blocked convolution that Winograd's way suits and is quicker for."""
-    out, inside, height, width, *lanes = (int(extent) for extent in call.args[1].ty.shape.values)
-    if (height, width) != (3, 3) or {*strides, *dilation} != {1} or str(call.ty.dtype) != "float32":
+    kernel, shape = static_shape(call.args[1]), static_shape(call)
+    if kernel is None or shape is None or {*strides, *dilation} != {1} or str(call.ty.dtype) != "float32":
         return None
-    shape = [int(extent) for extent in call.ty.shape.values]
-    return worthwhile_tiling(inside * lanes[0], out * lanes[1], shape)
+    out, inside, height, width, *lanes = kernel
+    return worthwhile_tiling(inside * lanes[0], out * lanes[1], shape) if (height, width) == (3, 3) else None
 
 
 class _Window:

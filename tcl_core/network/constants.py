@@ -63,7 +63,7 @@ class _Folder(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
         fold = _FOLDS.get(getattr(call.op, "name", ""))
-        shape = _static_shape(op)
+        shape = static_shape(op)
         if fold is None or shape is None:
             return call
         arrays = []
@@ -83,8 +83,9 @@ class _Folder(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         return relax.const(tvm.runtime.tensor(folded) if str(folded.dtype) == dtype else folded, dtype)
 
 
-def _static_shape(call: Any) -> tuple[int, ...] | None:
-    extents = getattr(getattr(call.ty, "shape", None), "values", None)
+def static_shape(tensor: Any) -> tuple[int, ...] | None:
+    """Extents of what a relax expression stands for; None where it is no tensor or some are not known."""
+    extents = getattr(getattr(tensor.ty, "shape", None), "values", None)
     if extents is None or not all(isinstance(extent, int | IntImm) for extent in extents):
         return None
     return tuple(int(extent) for extent in extents)

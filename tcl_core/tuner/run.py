@@ -175,8 +175,7 @@ class Tuner:
         if not self._start.own and any(work.state.trials for work in self._works.values()):
             # Its checkpoint has not seen what earlier runs measured here.
             yield PhaseChanged(stage=Stage.LEARN, detail="earlier records")
-            with self._clock.stage(Stage.LEARN):
-                self._learn(model, None)
+            self._learn(model, None)
         self.loan = RunLoan(workspace, opened.platform, self._works, model, measurer, lambda: self._rounds)
         scheduler = TaskScheduler(self.config.scheduler)
         while True:
@@ -193,8 +192,7 @@ class Tuner:
             yield from self._round(choice, model, measurer, workspace, opened)
             save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
         if self._unlearned:
-            with self._clock.stage(Stage.LEARN):
-                self._learn(model, None)
+            self._learn(model, None)
             save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
         yield from self._rejections()
         return reason
@@ -237,8 +235,7 @@ class Tuner:
         start = time.perf_counter()
         if self._unlearned >= WORTHWHILE:
             yield PhaseChanged(stage=Stage.LEARN, task_key=choice.task_key)
-            with self._clock.stage(Stage.LEARN):
-                self._learn(model, choice.task_key)
+            self._learn(model, choice.task_key)
         yield RoundFinished(
             round=self._rounds,
             state=work.state,
@@ -291,9 +288,10 @@ class Tuner:
 
     def _learn(self, model: CostModel, now: str | None) -> None:
         self._unlearned = 0
-        groups = lesson(self._works, now, model, self._generator)
-        if groups:
-            model.fit(groups, self.cancel)
+        with self._clock.stage(Stage.LEARN):
+            groups = lesson(self._works, now, model, self._generator)
+            if groups:
+                model.fit(groups, self.cancel)
 
     def _progress(self) -> Progress:
         fraction, low, high = estimate_eta(
