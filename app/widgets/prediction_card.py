@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
@@ -17,6 +19,8 @@ from app.widgets.parts import label
 from tcl_core.what_if_events import WhatIfScored
 
 _KEYS = "Ctrl+M"
+_LONG_NAME = re.compile(r"\b(\w{10})\w{8,}(\w{6})\b")
+"""Names of fused loops are longer than the card is wide; the tooltip has them whole."""
 
 
 class PredictionCard(QFrame):
@@ -84,7 +88,9 @@ class PredictionCard(QFrame):
             self.rank.setText("…" if answer is None else tr("no prediction"))
             self.score.setText("")
             self.alike.setText("")
-        self.loops.setText(_breakable(wording.loops(answer.loops)) if answer else "")
+        loops = wording.loops(answer.loops) if answer else ""
+        self.loops.setText(_LONG_NAME.sub(r"\1…\2", loops))
+        self.loops.setToolTip(loops)
         self.model.setText(prediction.note if prediction and not known else "")
 
     def _show_measured(self, answer: WhatIfScored | None) -> None:
@@ -96,8 +102,3 @@ class PredictionCard(QFrame):
         if self._what_if.problem:
             return self._what_if.problem
         return wording.illegal(answer) if answer else ""
-
-
-def _breakable(text: str) -> str:
-    """Names of fused loops are longer than the card is wide: they may go on in the next line after an underscore."""
-    return text.replace("_", "_\N{ZERO WIDTH SPACE}")
