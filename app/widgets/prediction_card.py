@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
@@ -15,12 +13,10 @@ from app.models.schedule_wording import outcome
 from app.models.what_if import WhatIf
 from app.tokens import Tokens
 from app.translation import tr
-from app.widgets.parts import label
+from app.widgets.parts import ElidedLabel, label
 from tcl_core.what_if_events import WhatIfScored
 
 _KEYS = "Ctrl+M"
-_LONG_NAME = re.compile(r"\b(\w{10})\w{8,}(\w{6})\b")
-"""Names of fused loops are longer than the card is wide; the tooltip has them whole."""
 
 
 class PredictionCard(QFrame):
@@ -34,15 +30,12 @@ class PredictionCard(QFrame):
         self._what_if, self._run = what_if, run
         self.rank = label("", "figure")
         self.score, self.alike = label("", wrap=True), label("", "muted", wrap=True)
-        self.loops, self.model = label("", "muted", wrap=True), label("", "muted", wrap=True)
+        self.loops, self.model = ElidedLabel("muted"), label("", "muted", wrap=True)
         self.measured, self.problem = label("", "section", wrap=True), label("", "warn", wrap=True)
         self.reason = label("", "muted", wrap=True)
         self.measure_button = QPushButton(tr("Measure"))
         self.measure_button.setObjectName("primary")
         self.measure_button.setShortcut(QKeySequence(_KEYS))
-        self.loops.setToolTip(
-            tr("The sketch fixes how many loops run in parallel or vectorised; the tiles make their extents")
-        )
         self.measure_button.clicked.connect(self.measure_requested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
@@ -89,8 +82,9 @@ class PredictionCard(QFrame):
             self.score.setText("")
             self.alike.setText("")
         loops = wording.loops(answer.loops) if answer else ""
-        self.loops.setText(_LONG_NAME.sub(r"\1…\2", loops))
-        self.loops.setToolTip(loops)
+        why = tr("The sketch fixes how many loops run in parallel or vectorised; the tiles make their extents")
+        self.loops.setText(loops)  # names of fused loops are longer than the card is wide
+        self.loops.setToolTip(f"{loops}\n{why}" if loops else why)
         self.model.setText(prediction.note if prediction and not known else "")
 
     def _show_measured(self, answer: WhatIfScored | None) -> None:
