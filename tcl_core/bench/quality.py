@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from tcl_core.bench.race import COLD, MLP, RANDOM, SUBJECT, WARM, XGB, Track
+from tcl_core.bench.race import COLD, MLP, RANDOM, SUBJECT, WARM, XGB, Race, Track
 from tcl_core.bench.result import BenchResult, Series, paired_ratio
 
 REPEATS = 3
@@ -15,9 +15,14 @@ _CONTENDERS = (WARM, COLD, XGB, MLP, RANDOM)
 def run(report: Callable[[str], None]) -> BenchResult:
     """Race `REPEATS` times; the ratio is the better peer's latency to that of ours from the checkpoint."""
     with Track(report) as track:
-        races = [track.race(_CONTENDERS, seed).network_s for seed in range(REPEATS)]
+        races = [track.race(_CONTENDERS, seed) for seed in range(REPEATS)]
         machine = track.opened.platform.name
-    times = {name: [race[name] for race in races] for name in _CONTENDERS}
+    return judge(races, machine)
+
+
+def judge(races: Sequence[Race], machine: str) -> BenchResult:
+    """What races of all contenders say."""
+    times = {name: [race.network_s[name] for race in races] for name in _CONTENDERS}
     against = {name: paired_ratio(times[name], times[WARM]) for name in _CONTENDERS if name != WARM}
     nearest = min((XGB, MLP), key=lambda name: against[name][0])
     ratio, spread = against[nearest]

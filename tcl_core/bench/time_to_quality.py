@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tcl_core.bench.lap import seconds_until
 from tcl_core.bench.race import COLD, MLP, SUBJECT, WARM, XGB, Race, Track
@@ -18,6 +18,11 @@ def run(report: Callable[[str], None]) -> BenchResult:
     with Track(report) as track:
         races = [track.race((WARM, COLD, XGB, MLP), seed) for seed in range(REPEATS)]
         machine = track.opened.platform.name
+    return judge(races, machine)
+
+
+def judge(races: Sequence[Race], machine: str) -> BenchResult:
+    """What races of ours, warm and cold, and both peers say."""
     gains = {(ours, peer): [gain(race, ours, peer) for race in races] for ours in (WARM, COLD) for peer in (XGB, MLP)}
     main = sorted(gains[WARM, MLP])
     ratio = main[len(main) // 2]
