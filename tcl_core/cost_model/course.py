@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from tcl_core.config import LEARNING_RATES, OfflineConfig, TrainingConfig
+from tcl_core.cost_model.adam import Adam
 from tcl_core.cost_model.base import FitReport
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
@@ -89,30 +90,29 @@ class Course(ABC, Generic[Group]):
         return [found[index] for index in rng.permutation(len(found))]
 
 
-def online_optimiser(network: nn.Module, config: TrainingConfig, name: str) -> torch.optim.Adam:
+def online_optimiser(network: nn.Module, config: TrainingConfig, name: str) -> Adam:
     """For the cost model `name`, at no more than its learning rate."""
     rate = min(config.learning_rate, LEARNING_RATES.get(name, config.learning_rate))
     return make_optimiser(network, replace(config, learning_rate=rate))
 
 
-def make_optimiser(network: nn.Module, config: TrainingConfig | OfflineConfig) -> torch.optim.Adam:
+def make_optimiser(network: nn.Module, config: TrainingConfig | OfflineConfig) -> Adam:
     """Adam; the scan's decay rates and skips are left out of weight decay, as in the official Mamba."""
     kept: list[nn.Parameter] = []
     decayed: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():
         (kept if name.endswith((".A_log", ".D")) else decayed).append(parameter)
-    groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": kept, "weight_decay": 0.0}]
-    return torch.optim.Adam([group for group in groups if group["params"]], lr=config.learning_rate, fused=True)
+    return Adam([(decayed, config.weight_decay), (kept, 0.0)], config.learning_rate)
 
 
 def take_step(
     course: Course[Group],
-    optimiser: torch.optim.Optimizer,
+    optimiser: Adam,
     parts: Sequence[Part[Group]],
     clip: float,
 ) -> float:
     """One optimiser step; the reported loss before it, or NaN when loss or gradient are not finite (no step then)."""
-    optimiser.zero_grad(set_to_none=True)
+    optimiser.zero_grad()
     total, reported = course.objective(parts)
     total.backward()  # type: ignore[no-untyped-call]
     norm = nn.utils.clip_grad_norm_(course.network.parameters(), clip)
@@ -124,7 +124,7 @@ def take_step(
 
 def train(
     course: Course[Group],
-    optimiser: torch.optim.Optimizer,
+    optimiser: Adam,
     config: TrainingConfig,
     *,
     epochs: int,
@@ -157,7 +157,7 @@ def train(
             samples += sum(len(part.rows) for part in parts)
             if not math.isfinite(losses[-1]):
                 network.load_state_dict(good)
-                optimiser.state.clear()
+                optimiser.forget()
                 return FitReport(epochs=done, samples=samples, seconds=time.perf_counter() - started, loss=None)
         loss = float(np.mean(losses)) if losses else loss
         if full:

@@ -58,7 +58,7 @@ class OfflineTraining(Generic[Group]):
         self._watch, self._cancel = watch, cancel
         self._optimiser = make_optimiser(course.network, config)
         self._average = AveragedModel(course.network, avg_fn=running_average(config.average))
-        self._schedule: torch.optim.lr_scheduler.LambdaLR | None = None
+        self._taken = 0
         self._best_top1: float | None = None
         self._samples = 0
         parts = sum(-(-course.size(group) // config.group_limit) for group in course.groups)
@@ -92,16 +92,15 @@ class OfflineTraining(Generic[Group]):
         network, course, losses = self._course.network, self._course, []
         network.train()
         steps = course.steps(self._config.group_limit, _STEP_PARTS, self._rng)
-        if self._schedule is None:
-            factor = learning_rate_factor(self._steps * self._epochs, self._config.warm_up)
-            self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimiser, factor)
+        factor = learning_rate_factor(self._steps * self._epochs, self._config.warm_up)
         for parts in steps:
             if self._cancel is not None:
                 self._cancel.checkpoint()
+            self._optimiser.rate = self._config.learning_rate * factor(self._taken)
             losses.append(take_step(course, self._optimiser, parts, self._config.gradient_clip))
             if not math.isfinite(losses[-1]):
                 return None
-            self._schedule.step()
+            self._taken += 1
             self._average.update_parameters(network)
             self._samples += sum(len(part.rows) for part in parts)
         return float(np.mean(losses))
