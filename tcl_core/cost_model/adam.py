@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim.adam import adam
 
 _DECAYS = (0.9, 0.999)
@@ -34,17 +34,11 @@ class Adam:
         rate: of the next step.
     """
 
-    def __init__(self, groups: Sequence[tuple[Sequence[nn.Parameter], float]], rate: float) -> None:
+    def __init__(self, groups: Sequence[tuple[Sequence[Tensor], float]], rate: float) -> None:
         """`groups`: parameters and their weight decay (added to the gradient)."""
         self.rate = rate
         self._groups = groups
-        self._moments: dict[nn.Parameter, Moments] = {}
-
-    def zero_grad(self) -> None:
-        """Drop all gradients."""
-        for parameters, _ in self._groups:
-            for parameter in parameters:
-                parameter.grad = None
+        self._moments: dict[Tensor, Moments] = {}
 
     def forget(self) -> None:
         """Begin anew from the present weights."""
@@ -57,7 +51,7 @@ class Adam:
             moved = [parameter for parameter in parameters if parameter.grad is not None]
             moments = [self._of(parameter) for parameter in moved]
             adam(
-                list(moved),
+                moved,
                 [parameter.grad for parameter in moved if parameter.grad is not None],
                 [each.first for each in moments],
                 [each.second for each in moments],
@@ -73,7 +67,7 @@ class Adam:
                 maximize=False,
             )
 
-    def _of(self, parameter: nn.Parameter) -> Moments:
+    def _of(self, parameter: Tensor) -> Moments:
         if parameter not in self._moments:
             self._moments[parameter] = Moments(
                 steps=torch.zeros((), dtype=torch.float32, device=parameter.device),

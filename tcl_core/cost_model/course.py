@@ -112,7 +112,7 @@ def take_step(
     clip: float,
 ) -> float:
     """One optimiser step; the reported loss before it, or NaN when loss or gradient are not finite (no step then)."""
-    optimiser.zero_grad()
+    course.network.zero_grad()
     total, reported = course.objective(parts)
     total.backward()  # type: ignore[no-untyped-call]
     norm = nn.utils.clip_grad_norm_(course.network.parameters(), clip)
