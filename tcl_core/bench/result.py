@@ -50,6 +50,7 @@ class BenchResult:
         per_second: ours, where the bench measures a rate.
         passed: whether the goal was met.
         remarks: further facts, by name.
+        held: names of the series that a baseline is compared by where there is no ratio.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BenchResult:
     per_second: float | None = None
     passed: bool | None = None
     remarks: tuple[tuple[str, float | str], ...] = ()
+    held: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """The bench as one JSON object."""
@@ -77,6 +79,7 @@ class BenchResult:
             "per_second": self.per_second,
             "passed": self.passed,
             "remarks": dict(self.remarks),
+            "held": list(self.held),
         }
 
 

@@ -1,4 +1,4 @@
-"""Candidates scored a second, features and Mamba, end to end: ours against stock's features and xgb."""
+"""Candidates scored a second, features and model: ours against stock's features and xgb, and the machine's limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tcl_core.bench.result import BenchResult, Series, paired_ratio
 from tcl_core.bench.subject import IMPORTED, SUBJECT, write_convolution
 from tcl_core.config import CostModelConfig
 from tcl_core.cost_model import make_cost_model
+from tcl_core.cost_model.arithmetic import candidate_flops, token_flops
 from tcl_core.cost_model.base import CostModel
+from tcl_core.cost_model.mamba_model import MambaModel, shared_tokens
 from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
 from tcl_core.search.population import DecisionSpace
 from tcl_core.space.design_space import DesignSpace
@@ -22,7 +24,7 @@ from tcl_core.tuner import open_network
 
 BATCH, STOCK_BATCH = 1024, 48
 BATCHES, REPEATS = 8, 7
-FLOOR = 10_000
+GOAL = 100.0
 
 
 def run(report: Callable[[str], None]) -> BenchResult:
@@ -36,7 +38,7 @@ def run(report: Callable[[str], None]) -> BenchResult:
     generator = np.random.default_rng(0)
     spaces = [DecisionSpace(sketch) for sketch in space.sketches]
     populations = [_random(spaces[index % len(spaces)], BATCH, generator) for index in range(BATCHES)]
-    mamba = make_cost_model(CostModelConfig(name="mamba"), LAYOUT, 0)
+    mamba = MambaModel(CostModelConfig(), LAYOUT, 0)
     xgb = make_cost_model(CostModelConfig(name="xgb"), LAYOUT, 0)
     _train(mamba, xgb, templates[0], space, spaces[0], generator)
     ours, stock = [], []
@@ -45,25 +47,41 @@ def run(report: Callable[[str], None]) -> BenchResult:
         stock.append(_rate_stock(xgb, space, spaces[0], generator))
         report(f"ours {ours[-1]:,.0f} /s, stock {stock[-1]:,.0f} /s")
     ratio, spread = paired_ratio(ours, stock)
+    rate = sorted(ours)[len(ours) // 2]
+    limit = opened.platform.features.peak_flops / _flops(mamba, templates, populations)
     tokens = max(len(template.kinds) for template in templates)
     return BenchResult(
         name="scoring",
         subject=f"{SUBJECT}; {len(templates)} sketches of up to {tokens} tokens, batches of {BATCH}",
         machine=opened.platform.name,
-        goal=f"at least {FLOOR:,} candidates a second",
+        goal=f"at least {GOAL:g}x stock's features and xgb",
         series=(
             Series(name="token features + Mamba", unit="candidates/s", values=tuple(ours)),
             Series(name="replay + per-store features + xgb (stock)", unit="candidates/s", values=tuple(stock)),
         ),
         ratio=ratio,
         ratio_spread=spread,
-        per_second=sorted(ours)[len(ours) // 2],
-        passed=sorted(ours)[len(ours) // 2] >= FLOOR,
+        per_second=rate,
+        passed=ratio >= GOAL,
+        remarks=(
+            ("candidates a second at the machine's measured arithmetic peak", limit),
+            ("ours, share of that limit", rate / limit),
+        ),
     )
 
 
 def _random(space: DecisionSpace, count: int, generator: np.random.Generator) -> Population:
     return space.population(space.random(count, generator))
+
+
+def _flops(model: MambaModel, templates: list[TokenTemplate], populations: list[Population]) -> float:
+    """Sums and products that a candidate takes on average; what a batch begins with alike is read once."""
+    each = []
+    for population in populations:
+        fields = templates[population.sketch].featurise(population).fields
+        tokens = fields.shape[1] - shared_tokens(fields)
+        each.append(tokens * token_flops(model.ranker) + candidate_flops(model.ranker))
+    return float(np.mean(each))
 
 
 def _train(

@@ -88,6 +88,7 @@ def run(report: Callable[[str], None]) -> BenchResult:
             Series(name=name, unit=name.rpartition("_")[2], values=values) for name, values in columns.items()
         ),
         passed=keeps(PARTS, columns),
+        held=tuple(columns),
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from pathlib import Path
 
 from rich.table import Table
 
+from tcl_core.bench.baseline import Standing, bundled_baseline_path, keep, read_baseline, stand
 from tcl_core.bench.result import BenchResult
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import OWN_SUBJECT
@@ -29,13 +31,21 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             f"{arguments.name} compares on a subject of its own; leave --network and --minutes to "
             f"{', '.join(OWN_SUBJECT)}.",
         )
+    path = Path(arguments.baseline) if arguments.baseline else bundled_baseline_path(arguments.name)
+    baseline = read_baseline(path, arguments.name)
+    if arguments.baseline and baseline is None and not arguments.keep:
+        raise UserError("bench", f"There is no baseline {path}; name another file, or write it with --keep.")
     result: BenchResult = module.run(report, **own)
+    standing = stand(result, baseline) if baseline else None
     if not output.json:
-        _show(result, output)
-    output.emit(result.json())
+        _show(result, standing, output)
+    output.emit(result.json() | {"baseline": standing.json() if standing else None})
+    if arguments.keep:
+        keep(result, path)
+        output.status.print(f"kept as baseline: {path}", soft_wrap=True, markup=False)
 
 
-def _show(result: BenchResult, output: Output) -> None:
+def _show(result: BenchResult, standing: Standing | None, output: Output) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column(result.name)
     for heading in ("median", "lowest", "highest", "unit", "repeats"):
@@ -53,3 +63,5 @@ def _show(result: BenchResult, output: Output) -> None:
         output.result.print(f"{name}: {value:.3g}" if isinstance(value, float) else f"{name}: {value}")
     verdict = "met" if result.passed else "MISSED"
     output.result.print(f"goal {result.goal}: {verdict}", soft_wrap=True, markup=False)
+    for sentence in standing.sentences() if standing else ():
+        output.result.print(sentence, soft_wrap=True, markup=False, highlight=False)

@@ -118,6 +118,10 @@ def make_parser() -> argparse.ArgumentParser:
         help=f"an ONNX file, repeatable; the bundled sample without ({only})",
     )
     bench.add_argument("--minutes", type=minutes, metavar="M", help=f"of tuning each network ({only})")
+    bench.add_argument(
+        "--baseline", metavar="FILE", help="an earlier result to compare with; the one that ships without"
+    )
+    bench.add_argument("--keep", action="store_true", help="make this result the baseline")
     screenshots = _add(commands, "screenshots", "take pictures of every panel, light and dark, from a real run")
     screenshots.add_argument("--out", required=True, metavar="DIR", help="where the pictures go")
     screenshots.add_argument(

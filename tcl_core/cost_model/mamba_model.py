@@ -38,7 +38,7 @@ class MambaModel(TokenModel[Ranker]):
         return asdict(self._config.model)
 
     def _scorer(self, batch: TokenBatch) -> Scorer:
-        shared = _shared_tokens(batch.fields) if self._ops.resumes and len(batch) >= _WORTH_SHARING else 0
+        shared = shared_tokens(batch.fields) if self._ops.resumes and len(batch) >= _WORTH_SHARING else 0
         if not shared:
             return super()._scorer(batch)
         kinds_T = torch.tensor(batch.kinds, dtype=torch.int64, device=self._device)
@@ -51,7 +51,7 @@ class MambaModel(TokenModel[Ranker]):
         return lambda fields: self._network.resume(prefix, kinds_T[shared:], floats(fields[:, shared:], self._device))
 
 
-def _shared_tokens(fields_NTF: FloatArray) -> int:
+def shared_tokens(fields_NTF: FloatArray) -> int:
     """How many tokens all candidates begin with alike; at least one is left to each."""
     varies_T = (fields_NTF != fields_NTF[:1]).any(axis=(0, 2))
     return int(np.argmax(varies_T)) if varies_T.any() else max(len(varies_T) - 1, 0)

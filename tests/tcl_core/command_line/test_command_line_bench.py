@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +21,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sequence[str], float | 
         report("at it")
         calls.append((networks, minutes))
         series = Series(name="a.onnx: tuned", unit="ms", values=(1.0, 2.0, 4.0), runs=120)
-        return BenchResult(name="end_to_end", subject="s", machine="m", goal="g", series=(series,), passed=False)
+        return BenchResult(
+            name="end_to_end", subject="s", machine="m", goal="g", series=(series,), passed=False, held=(series.name,)
+        )
 
     monkeypatch.setattr(end_to_end, "run", run)
     return calls
@@ -41,3 +44,25 @@ def test_networks_and_minutes_reach_the_bench_that_takes_them(
 def test_a_bench_with_a_subject_of_its_own_takes_neither(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "scoring", *option]) == BAD_INPUT
     assert "scoring compares on a subject of its own" in capsys.readouterr().err
+
+
+def test_a_result_is_kept_and_the_next_one_held_to_it(
+    asked: list[tuple[Sequence[str], float | None]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline = tmp_path / "mine.json"
+    assert main(["bench", "end_to_end", "--baseline", str(baseline), "--keep"]) == DONE
+    assert json.loads(baseline.read_text())["bench"] == "end_to_end"
+    capsys.readouterr()
+    assert main(["bench", "end_to_end", "--baseline", str(baseline)]) == DONE
+    assert "a.onnx: tuned was 2 (1 - 4), is 2 (1 - 4): held" in " ".join(capsys.readouterr().out.split())
+    assert main(["bench", "end_to_end", "--baseline", str(baseline), "--json"]) == DONE
+    told = json.loads(capsys.readouterr().out)["baseline"]
+    assert told["compared"] and [one["behind"] for one in told["held"]] == [False]
+
+
+def test_a_baseline_that_is_not_there_is_said_before_the_bench_runs(
+    asked: list[tuple[Sequence[str], float | None]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "end_to_end", "--baseline", str(tmp_path / "none.json")]) == BAD_INPUT
+    assert "There is no baseline" in capsys.readouterr().err
+    assert asked == []

@@ -1,0 +1,98 @@
+"""A bench is held to what an earlier run gave: by its ratio, or by the series it names; on the same machine only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tcl_core.bench.baseline import bundled_baseline_path, keep, read_baseline, stand
+from tcl_core.bench.result import BenchResult, Series
+from tcl_core.command_line.parser import BENCHES
+from tcl_core.errors import UserError
+
+
+def result(values: tuple[float, ...] = (10.0, 11.0, 12.0), unit: str = "s") -> BenchResult:
+    series = (Series(name="ours", unit=unit, values=values), Series(name="peer", unit=unit, values=(1.0,)))
+    return BenchResult(name="b", subject="s", machine="m", goal="g", series=series, held=("ours",))
+
+
+def rated(ratio: float, low: float, high: float) -> BenchResult:
+    return replace(result(), ratio=ratio, ratio_spread=(low, high))
+
+
+def against(now: BenchResult, kept: BenchResult, folder: Path) -> list[bool]:
+    keep(kept, folder / "b.json")
+    baseline = read_baseline(folder / "b.json", "b")
+    assert baseline is not None
+    return [one.behind for one in stand(now, baseline).held]
+
+
+@pytest.mark.parametrize(
+    ("now", "behind"),
+    [
+        ((10.0, 11.0, 12.0), False),
+        ((1.0, 2.0, 3.0), False),
+        ((13.0, 20.0, 30.0), False),  # within a tenth of the worst that was kept
+        ((13.3, 20.0, 30.0), True),
+    ],
+)
+def test_a_series_in_seconds_may_not_rise_beyond_the_kept_spread(
+    now: tuple[float, ...], behind: bool, tmp_path: Path
+) -> None:
+    assert against(result(now), result(), tmp_path) == [behind]
+
+
+@pytest.mark.parametrize(("now", "behind"), [((1.0, 9.1), False), ((1.0, 8.9), True), ((50.0, 60.0), False)])
+def test_a_rate_may_not_fall(now: tuple[float, ...], behind: bool, tmp_path: Path) -> None:
+    assert against(result(now, "trials/s"), result(unit="trials/s"), tmp_path) == [behind]
+
+
+def test_a_ratio_is_held_instead_of_the_series(tmp_path: Path) -> None:
+    kept = rated(5.0, 4.0, 6.0)
+    slow_hour = replace(rated(4.5, 3.7, 5.0), series=result((90.0, 99.0)).series)
+    assert against(slow_hour, kept, tmp_path) == [False]
+    assert against(rated(3.0, 2.0, 3.5), kept, tmp_path) == [True]
+
+
+@pytest.mark.parametrize("field", ["machine", "subject"])
+def test_another_machine_or_subject_is_not_compared(field: str, tmp_path: Path) -> None:
+    keep(result(), tmp_path / "b.json")
+    baseline = read_baseline(tmp_path / "b.json", "b")
+    assert baseline is not None
+    standing = stand(replace(result((900.0,)), **{field: "else"}), baseline)
+    assert standing.held == () and not standing.json()["compared"]
+    assert standing.sentences() == (
+        f"baseline of {baseline.date}: another {field} ({getattr(result(), field)}), so nothing is compared",
+    )
+
+
+def test_a_sentence_has_both_figures_and_the_verdict(tmp_path: Path) -> None:
+    keep(rated(5.0, 4.0, 6.0), tmp_path / "b.json")
+    baseline = read_baseline(tmp_path / "b.json", "b")
+    assert baseline is not None
+    (worse,) = stand(rated(3.0, 2.0, 3.5), baseline).sentences()
+    assert worse == f"baseline of {baseline.date}: ratio was 5 (4 - 6), is 3 (2 - 3.5): FALLEN BEHIND"
+
+
+def test_without_a_file_there_is_no_baseline(tmp_path: Path) -> None:
+    assert read_baseline(tmp_path / "none.json", "b") is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"bench": "other"}', '{"bench": "b", "date": "d"}'])
+def test_a_file_that_is_no_result_of_the_bench_is_one_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text(text)
+    with pytest.raises(UserError, match="cannot be read as a result of the bench b; name another file"):
+        read_baseline(tmp_path / "b.json", "b")
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be written"):
+        keep(result(), tmp_path / "no folder" / "b.json")
+
+
+@pytest.mark.parametrize("name", [name for name in BENCHES if bundled_baseline_path(name).exists()])
+def test_baselines_that_ship_hold_something(name: str) -> None:
+    baseline = read_baseline(bundled_baseline_path(name), name)
+    assert baseline is not None and baseline.figures
