@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tcl_core.bench.result import BenchResult
+from tcl_core.bench.result import TIMES_AS_FAST, BenchResult
 from tcl_core.errors import UserError
 
 _SLACK = 0.1
@@ -158,7 +158,7 @@ def _figures(told: dict[str, Any]) -> tuple[Figure, ...]:
             median=row["median"],
             low=row["low"],
             high=row["high"],
-            more_is_better=row["unit"].endswith("/s"),
+            more_is_better=row["unit"].endswith("/s") or row["unit"] == TIMES_AS_FAST,
         )
         for row in told["series"]
         if row["name"] in told["held"]

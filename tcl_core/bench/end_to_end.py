@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tcl_core.bench.result import BenchResult, Series
+from tcl_core.bench.result import TIMES_AS_FAST, BenchResult, Series
 from tcl_core.config import Budget, NetworkConfig, RunConfig
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, LibraryBuilt
@@ -40,7 +40,7 @@ def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: fl
             machine = machine or opened.platform.name
             name = f"{opened.imported.network.name}, {threads} threads"
             library = tune(opened, path, threads, minutes)
-            series += _timings(name, library)
+            series += _timings(name, library) + _ratios(name, library)
             for contest in library.contests:
                 remarks.append((f"{name}: {contest.rival} / tuned", told(contest)))
                 report(f"{name}: {contest.rival} / tuned {told(contest)}")
@@ -53,6 +53,7 @@ def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: fl
         series=tuple(series),
         passed=not slower,
         remarks=tuple(remarks),
+        held=tuple(one.name for one in series if one.unit == TIMES_AS_FAST),
     )
 
 
@@ -96,4 +97,17 @@ def _timings(name: str, library: LibraryReport) -> list[Series]:
         )
         for who, timing in by_name
         if timing is not None
+    ]
+
+
+def _ratios(name: str, library: LibraryReport) -> list[Series]:
+    """How many times as fast as each rival, with the interval of the contest where it has one."""
+    return [
+        Series(
+            name=f"{name}: {contest.rival} / tuned",
+            unit=TIMES_AS_FAST,
+            values=tuple(value for value in (contest.low, contest.ratio, contest.high) if value is not None),
+            runs=library.tuned.repeats if library.tuned else None,
+        )
+        for contest in library.contests
     ]

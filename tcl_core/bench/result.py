@@ -6,7 +6,10 @@ import datetime
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+TIMES_AS_FAST: Final = "times as fast"
+"""Unit of a rival's time by ours."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tcl_core.bench.baseline import bundled_baseline_path, keep, read_baseline, stand
-from tcl_core.bench.result import BenchResult, Series
+from tcl_core.bench.result import TIMES_AS_FAST, BenchResult, Series
 from tcl_core.command_line.parser import BENCHES
 from tcl_core.errors import UserError
 
@@ -45,8 +45,9 @@ def test_a_series_in_seconds_may_not_rise_beyond_the_kept_spread(
 
 
 @pytest.mark.parametrize(("now", "behind"), [((1.0, 9.1), False), ((1.0, 8.9), True), ((50.0, 60.0), False)])
-def test_a_rate_may_not_fall(now: tuple[float, ...], behind: bool, tmp_path: Path) -> None:
-    assert against(result(now, "trials/s"), result(unit="trials/s"), tmp_path) == [behind]
+@pytest.mark.parametrize("unit", ["trials/s", TIMES_AS_FAST])
+def test_what_should_be_high_may_not_fall(now: tuple[float, ...], behind: bool, unit: str, tmp_path: Path) -> None:
+    assert against(result(now, unit), result(unit=unit), tmp_path) == [behind]
 
 
 def test_a_ratio_is_held_instead_of_the_series(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tcl_core.bench import end_to_end
 from tcl_core.errors import UserError
 from tcl_core.events import LibraryBuilt
-from tcl_core.libraries import Contest, LibraryReport
+from tcl_core.libraries import Contest, LibraryReport, Timing
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,26 @@ def test_a_library_that_did_not_run_is_an_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(end_to_end, "Tuner", Runner)
     with pytest.raises(UserError, match="mine cannot be compared"):
         end_to_end.tune(cast(Any, Opened), None, 1, 1.0)
+
+
+def test_how_many_times_as_fast_is_what_later_runs_are_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    timing = Timing(median_ms=2.0, low_ms=1.0, high_ms=4.0, repeats=40)
+    contests = (
+        Contest(rival="onnxruntime", ratio=1.5, low=1.2, high=1.8, rounds=30),
+        Contest(rival="untuned TVM", ratio=9.0, low=None, high=None, rounds=3),
+    )
+    found = LibraryReport(path=None, tasks=(), rtol=1e-3, atol=1e-3, tuned=timing, contests=contests)
+    opened = SimpleNamespace(
+        platform=SimpleNamespace(name="m"), imported=SimpleNamespace(network=SimpleNamespace(name="mine"))
+    )
+    monkeypatch.setattr(end_to_end, "open_network", lambda *_: opened)
+    monkeypatch.setattr(end_to_end, "tune", lambda *_: found)
+    result = end_to_end.run(lambda _: None)
+    rows = {row["name"]: row for row in result.json()["series"]}
+    assert result.held == tuple(
+        f"mine, {threads} threads: {rival} / tuned" for threads in (2, 1) for rival in ("onnxruntime", "untuned TVM")
+    )
+    faster, far = (rows[name] for name in result.held[:2])
+    assert (faster["low"], faster["median"], faster["high"]) == (1.2, 1.5, 1.8)
+    assert (far["low"], far["median"], far["high"]) == (9.0, 9.0, 9.0)
+    assert result.passed
