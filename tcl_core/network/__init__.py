@@ -10,6 +10,8 @@ module                    what it does
 ``importer``              the model -> a fused relax module and its tasks                            (tvm)
 ``constants``             reshaped weights folded by NumPy                                           (tvm)
 ``blocked``               convolutions in the layout of vectors                                      (tvm)
+``activations``           activations in operators that a layout moves through                       (tvm)
+``barriers``              where it must end                                                          (tvm)
 ``winograd``              3x3 ones of them by fewer products                                         (tvm)
 ``fast_math``             polynomials in place of libm calls                                         (tvm)
 ``tasks``                 fused functions -> `domain.Task`                                           (tvm)

@@ -18,6 +18,8 @@ from typing import Any
 from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from tcl_core.network.activations import spell_out_activations
+from tcl_core.network.barriers import Barriers
 from tcl_core.network.constants import constant_array, fold_constants, inline_constants, static_shape
 from tcl_core.network.rewriting import rewritten
 from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
@@ -39,18 +41,23 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     so that a tensor's layout suits all who read it. With `winograd`, dense 3x3 ones become its three kernels where
     these are quicker.
     """
+    block = partial(_block, lanes)
+    barriers = Barriers(block)
     # A scalar constant behind a variable counts as a tensor of another rank there, and ends the layout's way.
-    converted = relax.transform.ConvertLayout({}, _chooser(lanes))(inline_constants(module))
+    movable = barriers.raised(spell_out_activations(inline_constants(module)))
+    converted = relax.transform.ConvertLayout({}, _chooser(block))(movable)
     # What two operators read is transformed for each of them.
-    shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
+    shared = relax.transform.EliminateCommonSubexpr()(fold_constants(barriers.lowered(converted)))
     return rewritten(shared, _Lowering(shared, winograd))
 
 
-def _chooser(lanes: int) -> Callable[[Any], dict[str, list[str]]]:
-    """Layouts of a call's data, kernel and result, for `ConvertLayout`."""
+def _block(lanes: int, channels: int) -> int:
+    """By how many of them so many channels are blocked; 0 for not at all."""
+    return next((size for size in (lanes, lanes // 2) if size and channels % size == 0), 0)
 
-    def block(channels: int) -> int:
-        return next((size for size in (lanes, lanes // 2) if size and channels % size == 0), 0)
+
+def _chooser(block: Callable[[int], int]) -> Callable[[Any], dict[str, list[str]]]:
+    """Layouts of a call's data, kernel and result, for `ConvertLayout`."""
 
     def choose(call: Any) -> dict[str, list[str]]:
         if getattr(call.op, "name", "") != _CONVOLUTION:
@@ -78,6 +85,8 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
+        if getattr(call.op, "name", "") == "relax.layout_transform":
+            return self._layout_transform(call, static_shape(op))
         if getattr(call.op, "name", "") != _CONVOLUTION or not str(call.attrs.out_layout).endswith("c"):
             return call
         attributes = call.attrs
@@ -101,6 +110,17 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         return self.builder_.call_te(
             topi.nn.conv2d_NCHWc, *call.args, strides, padding, dilation, *layouts, str(call.ty.dtype)
         )
+
+    def _layout_transform(self, call: Any, shape: tuple[int, ...] | None) -> Any:
+        """TVM's own loops over what is read and writes scattered, and so nothing is fused with it."""
+        before = static_shape(call.args[0])
+        if _blocks(before, shape):
+            compute = _into_blocks
+        elif _blocks(shape, before):
+            compute = _out_of_blocks
+        else:
+            return call
+        return self.builder_.call_te(compute, call.args[0], shape, primfunc_name_hint="layout_transform")
 
     def _winograd(self, call: Any, kernel: Any, tiling: Tiling, padding: list[int]) -> Any:
         """`kernel` is at the points. Fused with what is before it, `pack` would compute that again for each point."""
@@ -177,6 +197,25 @@ class _Window:
     def at(self, h: Any, w: Any, kh: Any, kw: Any) -> tuple[Any, Any]:
         """Row and column of the padded picture that result (h, w) reads at (kh, kw) of its window."""
         return h * self._strides[0] + kh * self._dilation[0], w * self._strides[1] + kw * self._dilation[1]
+
+
+def _blocks(plain: tuple[int, ...] | None, blocked: tuple[int, ...] | None) -> bool:
+    """Whether the second shape is the first, [batch, channels, height, width], with its channels in blocks."""
+    if plain is None or blocked is None or (len(plain), len(blocked)) != (4, 5):
+        return False
+    batch, chunks, height, width, lanes = blocked
+    return plain == (batch, chunks * lanes, height, width)
+
+
+def _into_blocks(data: Any, shape: tuple[int, ...]) -> Any:
+    """[batch, channels, height, width] -> [batch, chunks, height, width, lanes]."""
+    return te.compute(shape, lambda n, c, h, w, b: data[n, c * shape[4] + b, h, w], name="layout_transform")
+
+
+def _out_of_blocks(data: Any, shape: tuple[int, ...]) -> Any:
+    """[batch, chunks, height, width, lanes] -> [batch, channels, height, width]."""
+    lanes = data.shape[4]
+    return te.compute(shape, lambda n, c, h, w: data[n, c // lanes, h, w, c % lanes], name="layout_transform")
 
 
 def _from_plain(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int]) -> Any:

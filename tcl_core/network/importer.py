@@ -63,13 +63,13 @@ def import_network(
     module, simplified, problems = _first_that_imports(candidates)
     issues += problems
     target = Target(json.loads(target_json))
-    fused = _fuse(module, target, config, vector_bits // _FLOAT_BITS)
+    fused, noticed = _fuse(module, target, config, vector_bits // _FLOAT_BITS)
     tasks, dynamic = extract_tasks(fused, target)
     if not tasks:
         raise UserError(
             "network", f"'{loaded.network.path}' holds nothing to tune; open a network that computes something."
         )
-    report = ImportReport(operators=counts, issues=issues + dynamic, seconds=time.perf_counter() - started)
+    report = ImportReport(operators=counts, issues=issues + noticed + dynamic, seconds=time.perf_counter() - started)
     return ImportedNetwork(network=loaded.network, module=fused, simplified=simplified, tasks=tasks, report=report)
 
 
@@ -167,22 +167,39 @@ def _import(model: Any) -> tuple[Any, ImportIssue | None]:
             )
 
 
-def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
+def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> tuple[Any, tuple[ImportIssue, ...]]:
+    """No network is refused for a step that only makes it quicker."""
+    issues: tuple[ImportIssue, ...] = ()
+    if config.blocked and lanes:
+        try:
+            return _lowered(module, target, config, lanes), ()
+        except Exception as error:  # noqa: BLE001  # any of TVM's passes may trip over a layout
+            issue = ImportIssue(
+                node="",
+                operator="",
+                problem=f"TVM could not lower the network with blocked convolutions ({_one_line(error)})",
+                mend="it was imported with plain ones and may run slower",
+            )
+            issues = (issue,)
     try:
-        module = fold_constants(module)
-        with target, tvm.transform.PassContext(opt_level=3):
-            if config.blocked and lanes:
-                # Before `fast_math`, which leaves no operator that a layout could be moved through.
-                module = block_convolutions(module, lanes, winograd=config.winograd)
-            if config.fast_math:
-                module = fast_math(module)
-            return drop_unknown_rules(relax.get_pipeline("zero")(module), target)
+        return _lowered(module, target, config, 0), issues
     except Exception as error:
         # TVM reports an operator that it can type but not lower for these types as any of its exceptions.
         raise UserError(
             "network",
             f"TVM cannot lower the network ({_one_line(error)}); export it in float32 with static shapes.",
         ) from error
+
+
+def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
+    module = fold_constants(module)
+    with target, tvm.transform.PassContext(opt_level=3):
+        if lanes:
+            # Before `fast_math`, which leaves no operator that a layout could be moved through.
+            module = block_convolutions(module, lanes, winograd=config.winograd)
+        if config.fast_math:
+            module = fast_math(module)
+        return drop_unknown_rules(relax.get_pipeline("zero")(module), target)
 
 
 def _one_line(error: BaseException) -> str:

@@ -106,3 +106,111 @@ def test_channels_that_fill_half_a_vector_are_blocked_by_that(tools: Any) -> Non
     assert sum("conv2d_NCHWc" in task.name for task in network.tasks) == 2
     assert any((1, 3, 4, 4, 8) in [argument.shape for argument in task.arguments] for task in network.tasks)
     assert sum("layout_transform" in task.name for task in network.tasks) == 2  # at both ends
+
+
+def between(tools: Any, nodes: list[Any], weights: list[Any], channels: tuple[int, int] = (32, 32)) -> Path:
+    """A convolution to `channels[0]` named "a", `nodes` from "a" to "b", a convolution of `channels[1]`."""
+    ends = [tools.node("Conv", ["x", "w0"], ["a"]), tools.node("Conv", ["b", "w1"], ["y"])]
+    weights = [
+        tools.tensor("w0", weight(channels[0], 16, 1, 1)),
+        tools.tensor("w1", weight(16, channels[1], 1, 1)),
+        *weights,
+    ]
+    inputs, outputs = [tools.value("x", [1, 16, 6, 6])], [tools.value("y", None)]
+    return Path(tools.save(tools.model([ends[0], *nodes, ends[1]], inputs, outputs, weights)))
+
+
+def compared(path: Path, shape: tuple[int, ...] = (1, 16, 6, 6)) -> ImportedNetwork:
+    """The network, after its results were found to be onnxruntime's."""
+    network = imported(path, 512)
+    assert not network.report.issues
+    machine = relax.VirtualMachine(tvm.compile(network.module, TARGET), tvm.cpu())
+    data = GENERATOR.standard_normal(shape).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
+    np.testing.assert_allclose(machine["main"](tvm.runtime.tensor(data)).numpy(), expected, rtol=1e-4, atol=1e-5)
+    return network
+
+
+def transforms(network: ImportedNetwork) -> int:
+    return sum(task.weight for task in network.tasks if "layout_transform" in task.name)
+
+
+CHANNEL_AXIS = np.array([1], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("operator", "constants", "attributes", "channels"),
+    [
+        ("ReduceMax", [CHANNEL_AXIS], {"keepdims": 1}, 1),
+        ("ReduceMean", [CHANNEL_AXIS], {"keepdims": 1}, 1),
+        ("Mul", [weight(1, 1, 6, 6)], {}, 32),
+        ("Mul", [weight(6)], {}, 32),
+        ("LRN", [], {"size": 5}, 32),
+        ("Softmax", [], {"axis": 1}, 32),
+        ("Slice", [np.array([3], np.int64), np.array([27], np.int64), CHANNEL_AXIS], {}, 24),
+        ("ConvTranspose", [weight(32, 32, 2, 2)], {"strides": [2, 2]}, 32),
+        ("Pad", [np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)], {}, 32),
+    ],
+)  # fmt: skip
+def test_where_no_layout_can_follow_it_ends_and_results_are_the_same(
+    tools: Any, operator: str, constants: list[Any], attributes: dict[str, Any], channels: int
+) -> None:
+    weights = [tools.tensor(f"c{index}", array) for index, array in enumerate(constants)]
+    node = tools.node(operator, ["a", *(each.name for each in weights)], ["b"], **attributes)
+    network = compared(between(tools, [node], weights, (32, channels)))
+    assert sum("conv2d_NCHW" in task.anchor for task in network.tasks) == 2  # both are blocked
+
+
+def test_a_choice_between_two_tensors_is_made_in_the_plain_layout(tools: Any) -> None:
+    nodes = [
+        tools.node("Greater", ["a", "zero"], ["positive"]),
+        tools.node("Mul", ["a", "half"], ["less"]),
+        tools.node("Where", ["positive", "a", "less"], ["b"]),
+    ]
+    constants = [tools.tensor("zero", np.float32(0)), tools.tensor("half", np.float32(0.5))]
+    compared(between(tools, nodes, constants))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "one_block"),
+    [(32, 16, True), (24, 16, False), (24, 32, False), (8, 24, False), (24, 48, False), (8, 16, False)],
+)
+def test_a_concatenation_is_blocked_if_its_parts_have_one_block(
+    tools: Any, first: int, second: int, one_block: bool
+) -> None:
+    nodes = [tools.node("Conv", ["x", "w2"], ["c"]), tools.node("Concat", ["a", "c"], ["b"], axis=1)]
+    network = compared(between(tools, nodes, [tools.tensor("w2", weight(second, 16, 1, 1))], (first, first + second)))
+    assert (transforms(network) == 2) == one_block  # at both ends of the network
+
+
+@pytest.mark.parametrize(
+    ("operator", "constants", "attributes"),
+    [
+        ("HardSwish", [], {}),
+        ("HardSigmoid", [], {}),
+        ("LeakyRelu", [], {"alpha": 0.1}),
+        ("PRelu", [weight(32, 1, 1)], {}),
+        ("Clip", [np.float32(0), np.float32(6)], {}),
+        ("Mul", [weight(32, 1, 1)], {}),
+        ("Mul", [weight(1, 32, 1, 1)], {}),
+        ("MaxPool", [], {"kernel_shape": [2, 2]}),
+    ],
+)
+def test_what_keeps_the_channels_keeps_the_layout(
+    tools: Any, operator: str, constants: list[Any], attributes: dict[str, Any]
+) -> None:
+    weights = [tools.tensor(f"c{index}", array) for index, array in enumerate(constants)]
+    node = tools.node(operator, ["a", *(each.name for each in weights)], ["b"], **attributes)
+    assert transforms(compared(between(tools, [node], weights))) == 2  # at both ends of the network
+
+
+def test_a_rectifier_whose_slope_is_above_one_is_still_right(tools: Any) -> None:
+    compared(between(tools, [tools.node("LeakyRelu", ["a"], ["b"], alpha=1.5)], []))
+
+
+def test_layouts_change_inside_the_kernel_between(tools: Any) -> None:
+    size = tools.tensor("size", np.array([1, 32, 12, 12], np.int64))
+    node = tools.node("Resize", ["a", "", "", "size"], ["b"], mode="nearest")
+    network = compared(between(tools, [node], [size]))
+    assert any("layout_transform" in task.name and "resize" in task.name for task in network.tasks)
+    assert len(network.tasks) == 5  # two convolutions, what is between them, a transform at each end

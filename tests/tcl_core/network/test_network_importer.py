@@ -15,6 +15,7 @@ import tvm
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import LoopAxis
 from tcl_core.errors import UserError
+from tcl_core.network import importer
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import load_network
 from tcl_core.network.tasks import task_key
@@ -193,3 +194,18 @@ def test_convolution_normalisation_and_sum_fuse_in_a_real_topology() -> None:
     assert len(names) < 40
     assert not any("stack" in name or "batch_norm" in name for name in names)
     assert network.network.outputs[0].shape == (1, 1000)
+
+
+def test_a_network_that_cannot_be_blocked_is_imported_plainly_and_says_so(
+    tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tripping(*_: Any, **__: Any) -> Any:
+        raise ValueError("no such layout")
+
+    monkeypatch.setattr(importer, "block_convolutions", tripping)
+    config = NetworkConfig()
+    network = import_network(load_network(tools.save(tools.dense()), config), TARGET, config, vector_bits=512)
+    assert network.tasks
+    (issue,) = network.report.issues
+    assert "no such layout" in issue.problem
+    assert "slower" in issue.mend

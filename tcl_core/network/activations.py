@@ -1,0 +1,72 @@
+"""Activations that TVM does not move a layout through, as operators that it does (`network.barriers`).
+
+As one operator each they would end a blocked layout, and stay outside the convolution they follow: the hard swish of
+MobileNetV3, leaky and parametric rectifiers. It can go when `ConvertLayout` knows `clip`, `leakyrelu` and `prelu`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from tcl_core.network.constants import constant_array, static_shape
+from tcl_core.network.rewriting import rewritten
+
+
+def spell_out_activations(module: Any) -> Any:
+    """The relax module with `clip`, `leakyrelu` and `prelu` of constants as maxima, minima, products and sums."""
+    return rewritten(module, _Speller(module))
+
+
+@mutator
+class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    def visit_call_(self, op: Any) -> Any:
+        call = super().visit_call_(op)
+        spelled = _SPELLINGS.get(getattr(call.op, "name", ""))
+        if spelled is None or static_shape(op) is None:
+            return call
+        replacement = spelled(call, self.builder_.emit)
+        return call if replacement is None else replacement
+
+
+Emit = Callable[[Any], Any]
+
+
+def _clip(call: Any, emit: Emit) -> Any:
+    data, low, high = call.args
+    least, most = (relax.const(float(bound.value), str(data.ty.dtype)) for bound in (low, high))
+    return relax.op.minimum(emit(relax.op.maximum(data, least)), most)
+
+
+def _leaky(call: Any, emit: Emit) -> Any:
+    """With a slope over 1 the maximum would be the wrong branch."""
+    slope = float(call.attrs.alpha)
+    if not 0 <= slope <= 1:
+        return None
+    (data,) = call.args
+    return relax.op.maximum(data, emit(relax.op.multiply(data, relax.const(slope, str(data.ty.dtype)))))
+
+
+def _parametric(call: Any, emit: Emit) -> Any:
+    """Slopes may be of any sign: max(x, 0) + slope min(x, 0)."""
+    data, slope = call.args
+    slopes, shape = constant_array(slope, lambda _: None), static_shape(data)
+    axis = int(call.attrs.axis)
+    if slopes is None or shape is None or slopes.size != shape[axis]:
+        return None
+    dtype = str(data.ty.dtype)
+    aligned = slopes.reshape([extent if at == axis % len(shape) else 1 for at, extent in enumerate(shape)])
+    below = emit(relax.op.minimum(data, relax.const(0, dtype)))
+    return relax.op.add(
+        emit(relax.op.maximum(data, relax.const(0, dtype))), emit(relax.op.multiply(below, relax.const(aligned, dtype)))
+    )
+
+
+_SPELLINGS: dict[str, Callable[[Any, Emit], Any]] = {
+    "relax.clip": _clip,
+    "relax.nn.leakyrelu": _leaky,
+    "relax.nn.prelu": _parametric,
+}
