@@ -111,25 +111,34 @@ class TaskScheduler:
 
 
 class _Peers:
-    """What similar tasks (same anchor) have reached, as work per second."""
+    """What similar tasks (same anchor) have reached, as work per second; and what any has, where there is no other."""
 
     def __init__(self, states: Sequence[TaskState]) -> None:
-        rates: dict[tuple[str, bool], float] = {}
+        rates: dict[tuple[str, bool], dict[str, float]] = {}
         for state in states:
             if state.best_s:
-                key = _alike(state)
-                rates[key] = max(rates.get(key, 0.0), _work(state) / state.best_s)
-        self._rates: Mapping[tuple[str, bool], float] = rates
+                rates.setdefault(_alike(state), {})[state.task.key] = _work(state) / state.best_s
+        self._rates: Mapping[tuple[str, bool], Mapping[str, float]] = rates
+        done = [(state.task, state.best_s) for state in states if state.best_s]
+        self._flops_per_s = max((task.flops / best_s for task, best_s in done), default=0.0)
+        self._bytes_per_s = max((task.bytes_moved / best_s for task, best_s in done), default=0.0)
 
     def reached_s(self, state: TaskState) -> float | None:
         """Latency of the task at the best rate of its peers; None where there is none to compare with."""
-        rate = self._rates.get(_alike(state), 0.0)
+        rate = max(self._rates.get(_alike(state), {}).values(), default=0.0)
         return _work(state) / rate if rate > 0.0 else None
 
     def room_s(self, state: TaskState, best_s: float) -> float:
         """Optimistic bound of all that is still to gain, in seconds."""
-        reached_s = self.reached_s(state)
+        alone = self._rates.get(_alike(state), {}).keys() == {state.task.key}
+        reached_s = self._at_the_roof_s(state) if alone else self.reached_s(state)
         return max(best_s - reached_s / _HEADROOM, 0.0) if reached_s is not None else best_s
+
+    def _at_the_roof_s(self, state: TaskState) -> float:
+        """The task at the highest rates of computing and of moving bytes that any task of the run has shown."""
+        task = state.task
+        rates = ((task.flops, self._flops_per_s), (task.bytes_moved, self._bytes_per_s))
+        return max((work / rate for work, rate in rates if rate > 0.0), default=0.0)
 
 
 def _alike(state: TaskState) -> tuple[str, bool]:

@@ -15,7 +15,8 @@ from tvm.s_tir.schedule import Trace
 from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.domains import find_domains
-from tcl_core.space.traces import read_decisions, trace_json, with_decisions
+from tcl_core.space.spatial_tiling import with_spatial_tiling
+from tcl_core.space.traces import read_decisions, sampling_instructions, trace_json, with_decisions
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 
@@ -60,7 +61,7 @@ class DesignSpace:
         import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
         self.task = task
         self._module = tvm.ir.load_json(task.module_json)
-        self._context = meta_schedule.TuneContext(
+        context = meta_schedule.TuneContext(
             mod=self._module,
             target=target,
             space_generator="post-order-apply",
@@ -69,7 +70,11 @@ class DesignSpace:
             rand_state=1,
             num_threads=1,
         )
-        self._traces: list[Trace] = [schedule.trace for schedule in self._context.generate_design_space()]
+        self._context, self._traces = context, _traces(context)
+        # A GPU's kernels are tiled by its threads.
+        if str(target.kind.name) == "llvm" and not any(map(sampling_instructions, self._traces)):
+            self._context = with_spatial_tiling(context)
+            self._traces = _traces(self._context)
         self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._traces)))
 
     def _sketch(self, index: int) -> Sketch:
@@ -124,6 +129,10 @@ class DesignSpace:
             measurable.append(meta_schedule.MeasureCandidate(schedule, arguments))
             legal.append(index)
         return ScheduleBatch(context=self._context, candidates=measurable), tuple(legal)
+
+
+def _traces(context: Any) -> list[Trace]:
+    return [schedule.trace for schedule in context.generate_design_space()]
 
 
 def _name(postprocessor: object) -> str:

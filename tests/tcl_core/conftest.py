@@ -78,11 +78,20 @@ def softmax_task() -> Task:
 
 @pytest.fixture(scope="session")
 def copy_task() -> Task:
-    """A transposition: one sketch without any decision on a CPU."""
+    """A transposition: a sketch without any decision on a CPU, and one of ours."""
     from tvm import te, topi
 
     x = te.placeholder((16, 24), name="x")
     return _task("transpose", [x, topi.transpose(x)], (LoopAxis(extent=16, kind="spatial"),), 0.0)
+
+
+@pytest.fixture(scope="session")
+def scalar_task() -> Task:
+    """One value: nothing to decide."""
+    from tvm import te, topi
+
+    x = te.placeholder((1,), name="x")
+    return _task("relu", [x, topi.nn.relu(x)], (LoopAxis(extent=1, kind="spatial"),), 0.0)
 
 
 @pytest.fixture(scope="session")

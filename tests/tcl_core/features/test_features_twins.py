@@ -15,7 +15,7 @@ from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
 
 
 @pytest.mark.parametrize("target", [CPU_TARGET, CUDA_TARGET], ids=["cpu", "cuda"])
-@pytest.mark.parametrize("name", ["matmul_task", "softmax_task", "copy_task"])
+@pytest.mark.parametrize("name", ["matmul_task", "softmax_task", "copy_task", "scalar_task"])
 def test_both_paths_agree(request: pytest.FixtureRequest, name: str, target: str, cpu_platform: Platform) -> None:
     task: Task = request.getfixturevalue(name)
     space = DesignSpace(task, target)

@@ -19,14 +19,14 @@ Improve = Callable[[int], float | None]
 """Best latency in seconds after that many rounds, from 1; None while everything fails."""
 
 
-def task(key: str, *, weight: int = 1, flops: float = 1e9, anchor: str = "conv2d") -> Task:
+def task(key: str, *, weight: int = 1, flops: float = 1e9, anchor: str = "conv2d", bytes_moved: float = 1e6) -> Task:
     return Task(
         key=key,
         name=key,
         weight=weight,
         module_json="",
         flops=flops,
-        bytes_moved=1e6,
+        bytes_moved=bytes_moved,
         dtype="float32",
         axes=(),
         arguments=(),
@@ -174,7 +174,15 @@ def test_the_task_far_below_its_peers_is_preferred() -> None:
     assert choice.task_key == "slow"
     stranger = dataclasses.replace(fast, task=task("fast", flops=8e9, anchor="dense"))
     gains_s = TaskScheduler(CONFIG).expected_gains_s([slow, stranger])
-    assert gains_s["slow"] == pytest.approx(gains_s["fast"]), "other operators say nothing"
+    assert gains_s["slow"] == pytest.approx(gains_s["fast"]), "other operators say nothing but what the machine can do"
+
+
+def test_a_task_without_peers_is_held_to_what_the_run_has_shown_the_machine_to_do() -> None:
+    product, copy = state("product", 1e-3, flops=2e8), state("copy", 1e-5, flops=0.0, anchor="copy")
+    resize = state("resize", 4e-4, flops=8e6, anchor="resize", bytes_moved=4e6)
+    gains_s = TaskScheduler(CONFIG).expected_gains_s([product, copy, resize])
+    assert gains_s["resize"] == pytest.approx((4e-4 - 4e-5 / 1.5) / 2), "the copy moves as much in 40 us"
+    assert gains_s["product"] < 0.5e-3, "nothing computes faster"
 
 
 def test_a_peer_that_is_exhausted_still_shows_what_is_possible() -> None:

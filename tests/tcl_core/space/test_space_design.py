@@ -98,12 +98,6 @@ def test_locations_read_back_lie_in_their_domains(softmax_space: DesignSpace) ->
     assert inside >= 0.9 * total
 
 
-def test_a_task_without_decisions_has_one_candidate(copy_task: Task) -> None:
-    space = DesignSpace(copy_task, CPU_TARGET)
-    assert [sketch.domains for sketch in space.sketches] == [()]
-    assert isinstance(space.replay(Candidate(copy_task.key, 0, ())), Replay)
-
-
 def test_cuda_candidates_are_checked_without_a_gpu(matmul_task: Task) -> None:
     space = DesignSpace(matmul_task, CUDA_TARGET)
     generator = np.random.default_rng(0)

@@ -79,11 +79,11 @@ def test_labels_are_relative_to_the_best_and_zero_for_failures(
 
 
 def test_what_an_earlier_run_measured_is_not_proposed_again(
-    copy_task: Task, cpu_platform: Platform, model: CostModel
+    scalar_task: Task, cpu_platform: Platform, model: CostModel
 ) -> None:
-    first = work_of(copy_task, cpu_platform)
+    first = work_of(scalar_task, cpu_platform)
     ((replay, _),) = propose(first, model, 4)
-    resumed = work_of(copy_task, cpu_platform)
+    resumed = work_of(scalar_task, cpu_platform)
     resumed.add_records([record_of(replay, 1e-5)])
     assert propose(resumed, model, 4) == []
     assert resumed.take_map() is None, "an exhausted space has no pool"
