@@ -252,6 +252,8 @@ class MeasureConfig:
     Attributes:
         compile_workers: warm processes that compile side by side.
         compile_timeout_s, run_timeout_s: wall-clock limits for one candidate.
+        compile_patience: a candidate is given up when it compiles this many times as long as the median of its batch,
+            and longer than `measure.batch.SOON_S`; the others would wait for it. 0: only `compile_timeout_s` counts.
         cutoff: after one run a candidate slower than `cutoff` times the task's best is a loser and is not repeated.
         repeats, min_repeat_s: repeats of the winner's timing, each at least this long.
         visits: times a candidate is timed in all, with the rest of its batch between. The visit with the least median
@@ -262,6 +264,7 @@ class MeasureConfig:
 
     compile_workers: int = 2
     compile_timeout_s: float = 20.0
+    compile_patience: float = 10.0
     run_timeout_s: float = 10.0
     cutoff: float = 1.5
     repeats: int = 3
@@ -271,7 +274,7 @@ class MeasureConfig:
     seed: int = 0
 
 
-CAREFUL = MeasureConfig(repeats=1, min_repeat_s=0.005, visits=8)
+CAREFUL = MeasureConfig(compile_patience=0.0, repeats=1, min_repeat_s=0.005, visits=8)
 """For what is learned from for long. Eight visits with a short repeat each, seconds apart, find a shared machine at its
 best more often than three long repeats in a row."""
 

@@ -66,6 +66,10 @@ class Seat:
         self._limit_s = limit_s
         return True
 
+    def hasten(self, limit_s: float) -> None:
+        """Allow the job no more than this since it was given, if that is less than before."""
+        self._limit_s = min(self._limit_s, limit_s)
+
     def take_answer(self) -> Answer:
         """The answer of a worker that has one, has died, or is overdue and is killed for it."""
         assert self._worker is not None and self._job is not None

@@ -78,9 +78,9 @@ with m = 2 3e-7 and 8e-7, with m = 4 1.5e-6 and 5e-6 (with 0, 1, -1, 2, -2: 6e-6
 
 _PER_WEIGHT = 37
 """Floating point operations in the time that a weight takes from memory: 212 GFLOP/s and 22.8 GB/s on a Zen 4."""
-_PER_VALUE = 50
-"""The same for a value that is written at a point and read again: there 0.21 ms for 0.9 million of them, in `pack` and
-`unpack` of 64 channels at 56 x 56, and 0.12 ms for 0.45 million of 128 at 28 x 28."""
+_PER_VALUE = 30
+"""The same for a value that is written at a point and read again: there 0.12 ms for 0.9 million of them, in `pack` and
+`unpack` of 64 channels at 56 x 56, and 57 us for 0.45 million of 128 at 28 x 28 (best of ten random candidates)."""
 
 
 def worthwhile_tiling(inside: int, out: int, shape: Sequence[int]) -> Tiling | None:

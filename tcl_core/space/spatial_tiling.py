@@ -20,7 +20,8 @@ _UNROLLED = (0, 16, 64, 512)
 _LARGEST_INNER = 64
 """MetaSchedule's limit for its innermost tiles."""
 _SMALLEST_VECTOR = 8
-"""Loops shorter than this fill no register, and are left to be vectorised with the next ones."""
+"""A last loop shorter than this fills no register: it is left to be vectorised with those around it, which undoes every
+tile."""
 _VECTORISED = "meta_schedule.vectorize"
 _ROLLED_OUT = "meta_schedule.unroll_explicit"
 
@@ -75,9 +76,8 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
             outer.append(around)
             lanes = factors[1]
         tiled.reorder(*outer, *inner, last)
-        if extent >= _SMALLEST_VECTOR:
-            tiled.unannotate(root, _VECTORISED)
-            tiled.annotate(root, _VECTORISED, lanes)
+        tiled.unannotate(root, _VECTORISED)
+        tiled.annotate(root, _VECTORISED, lanes)
         unrolled = tiled.sample_categorical(_UNROLLED, [1 / len(_UNROLLED)] * len(_UNROLLED))
         tiled.annotate(root, _ROLLED_OUT, unrolled)
         return [tiled, schedule]  # the last comes first: MetaSchedule's own stays sketch 0
@@ -88,7 +88,7 @@ def _two_parts(schedule: Any, loop: Any) -> Any:
 
 
 def _untiled_loops(schedule: Any, block: Any) -> list[Any]:
-    """Loops of more than one step around the one block of a kernel without reductions; none for other blocks."""
+    """Loops of more than one step around the one block of a kernel without reductions; none for what is not tiled."""
     root = schedule.get_sblock("root")
     children = schedule.get_child_blocks(root)
     if len(children) != 1 or schedule.get(block).name_hint != schedule.get(children[0]).name_hint:
@@ -97,4 +97,5 @@ def _untiled_loops(schedule: Any, block: Any) -> list[Any]:
     loops = schedule.get_loops(block)
     if len(loops) != len(variables) or any(variable.iter_type != variable.DataPar for variable in variables):
         return []
-    return [loop for loop in loops if int(schedule.get(loop).extent) > 1]
+    turning = [loop for loop in loops if int(schedule.get(loop).extent) > 1]
+    return turning if turning and int(schedule.get(turning[-1]).extent) >= _SMALLEST_VECTOR else []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import threading
 from dataclasses import replace
 from multiprocessing import Pipe
 
@@ -61,12 +63,20 @@ class FakeWorker:
         elif fate == "compile error":
             failure = Failure(stage=Stage.COMPILE, cause="InternalError")
             self.theirs.send(Failed(id=job.id, failure=failure, seconds=0.0))
+        elif fate == "compiles slowly":
+            self.pool.late.append(threading.Timer(0.3, self.answer_late, [job.id]))
+            self.pool.late[-1].start()
         elif fate != "compile hang":
-            self.theirs.send(Compiled(id=job.id, compile_s=1.0))
+            self.theirs.send(Compiled(id=job.id, compile_s=self.pool.compile_s))
             self.held.add(job.id)
             if fate == "dies idle" and job.id not in self.pool.died_idle:
                 self.pool.died_idle.add(job.id)
                 self.theirs.close()
+
+    def answer_late(self, number: int) -> None:
+        with contextlib.suppress(OSError):  # it was given up
+            self.held.add(number)
+            self.theirs.send(Compiled(id=number, compile_s=0.3))
 
     def time(self, job: TimeJob, fate: str) -> None:
         self.held.remove(job.id)  # a KeyError here: asked to time what was lost
@@ -91,6 +101,8 @@ class FakePool:
         self.bests: list[float | None] = []
         self.timed: list[int] = []
         self.slowdowns: list[float] = []
+        self.compile_s = 1.0
+        self.late: list[threading.Timer] = []
 
     def latencies_s(self, number: int) -> tuple[float, ...]:
         """One repeat, slower by what this visit of the candidate is told."""
@@ -110,15 +122,22 @@ class FakePool:
         return (-9 if kill else -11), "last words"
 
     def batch(
-        self, best_s: float | None = None, workers: int = 2, cancel: CancelToken | None = None, visits: int = 1
+        self,
+        best_s: float | None = None,
+        workers: int = 2,
+        cancel: CancelToken | None = None,
+        visits: int = 1,
+        config: MeasureConfig = CONFIG,
     ) -> Batch:
         self.seats = [Seat(self) for _ in range(workers)]  # type: ignore[arg-type]
         requests = [MeasureRequest(id=number, module_json="") for number in range(len(self.fates))]
-        return Batch(self.seats, replace(CONFIG, visits=visits), requests, best_s, cancel)
+        return Batch(self.seats, replace(config, visits=visits), requests, best_s, cancel)
 
     def end(self) -> None:
         for seat in self.seats:
             seat.leave()
+        for timer in self.late:
+            timer.join()
 
 
 @given(
@@ -206,6 +225,21 @@ def test_a_caller_that_leaves_early_leaves_idle_workers() -> None:
     next(results)
     results.close()
     assert not any(worker.held for worker in pool.alive.values())
+    pool.end()
+
+
+@pytest.mark.parametrize(("patience", "cause"), [(10.0, "timeout"), (0.0, None)])
+def test_a_compilation_far_slower_than_the_others_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, patience: float, cause: str | None
+) -> None:
+    monkeypatch.setattr("tcl_core.measure.batch.SOON_S", 0.02)
+    pool = FakePool(["fine"] * 4 + ["compiles slowly"])
+    pool.compile_s = 0.001
+    config = replace(CONFIG, compile_timeout_s=5.0, compile_patience=patience)
+    results = {result.id: result for result in pool.batch(workers=1, config=config).run()}
+    assert all(results[number].failure is None for number in range(4)), "what was lost with it is compiled again"
+    failure = results[4].failure
+    assert (failure.cause if failure else None) == cause
     pool.end()
 
 

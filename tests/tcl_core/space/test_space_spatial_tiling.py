@@ -97,6 +97,10 @@ def test_one_value_has_nothing_to_tile(scalar_task: Task) -> None:
     assert isinstance(space.replay(Candidate(scalar_task.key, 0, ())), Replay)
 
 
+def test_a_last_loop_that_fills_no_register_is_left_to_metaschedule() -> None:
+    assert len(DesignSpace(spatial(topi.nn.relu, (64, 7)), CPU_TARGET).sketches) == 1
+
+
 def test_a_gpu_keeps_its_own_sketches() -> None:
     names = [
         {instruction[0] for instruction in json.loads(sketch.trace_json)[0]}
