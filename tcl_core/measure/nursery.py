@@ -43,9 +43,9 @@ def serve(control: Connection, setup: WorkerSetup) -> None:
     """Fork and reap workers until `control` closes; then kill those that are left."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _load_tvm(setup.threads)
-    control.send(NurseryReady(pid=os.getpid(), threads=len(list(Path("/proc/self/task").iterdir()))))
     alive: set[int] = set()
     try:
+        control.send(NurseryReady(pid=os.getpid(), threads=len(list(Path("/proc/self/task").iterdir()))))
         while True:
             request = control.recv()
             if isinstance(request, Fork):

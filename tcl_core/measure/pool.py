@@ -155,11 +155,13 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the nursery, which kills and reaps the workers that are left. No process of the pool remains."""
-        self._ready = None
+        childless, self._ready = self._ready is None, None
         if self._control is not None:
             self._control.close()
             self._control = None
         if self._nursery is not None:
+            if childless:
+                self._nursery.kill()  # it may be loading TVM for seconds yet
             self._nursery.join(_END_LIMIT_S)
             if self._nursery.is_alive():
                 self._nursery.kill()

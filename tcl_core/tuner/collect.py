@@ -21,7 +21,7 @@ from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.measuring import best_latency_s, measured_records, requests_of
-from tcl_core.tuner.opening import enter_workspace, open_on, require_runnable
+from tcl_core.tuner.opening import enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
 
 _BATCH = 96
@@ -72,7 +72,8 @@ class Collector:
 
     def _plan(self, network: str, platform: Platform, workspace: Workspace, planned: dict[str, _Planned]) -> None:
         """Enter a network into the workspace and take its tasks; one that an earlier network has counts once."""
-        opened = enter_workspace(workspace, open_on(network, platform, self._config.network_config))
+        config = self._config.network_config
+        opened = enter_workspace(workspace, open_on(read_network(network, config), platform, config))
         tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
         for task in tasks[: self._config.max_tasks or None]:
             if task.key not in planned:

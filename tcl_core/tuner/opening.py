@@ -48,16 +48,25 @@ def open_network(path: str | None, target: str, threads: int | None, config: Net
     Raises:
         UserError: whatever is wrong with the file, its shapes or the target, in one sentence.
     """
-    return open_on(path, resolve_platform(target, threads), config)
+    loaded = read_network(path, config)
+    return open_on(loaded, resolve_platform(target, threads), config)
 
 
-def open_on(path: str | None, platform: Platform, config: NetworkConfig) -> Opened:
-    """The same for a platform that is known already: resolving one runs its micro-benchmarks.
+def read_network(path: str | None, config: NetworkConfig) -> LoadedNetwork:
+    """Load and check a network, without a platform and without TVM; None is the bundled sample.
 
     Raises:
         UserError: whatever is wrong with the file or its shapes, in one sentence.
     """
-    loaded = load_network(sample_path() if path is None else Path(path), config)
+    return load_network(sample_path() if path is None else Path(path), config)
+
+
+def open_on(loaded: LoadedNetwork, platform: Platform, config: NetworkConfig) -> Opened:
+    """Import a network for a platform.
+
+    Raises:
+        UserError: the network has what TVM does not import, in one sentence.
+    """
     imported = import_network(loaded, platform.target_json, config, platform.features.vector_bits)
     return Opened(loaded=loaded, imported=imported, platform=platform)
 

@@ -31,6 +31,7 @@ from tcl_core.events import (
     RunStarted,
 )
 from tcl_core.features import LAYOUT, platform_features
+from tcl_core.hardware.target import resolve_platform
 from tcl_core.libraries import LibraryReport
 from tcl_core.measure import Measurer
 from tcl_core.search.progress import estimate_eta
@@ -42,7 +43,7 @@ from tcl_core.tuner.export import build_library, usual_folder
 from tcl_core.tuner.lesson import WORTHWHILE, lesson
 from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import Chosen, measured_records
-from tcl_core.tuner.opening import Opened, enter_workspace, open_network, require_runnable
+from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 from tcl_core.tuner.task_limits import TaskLimits, by_key
 from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
@@ -85,34 +86,38 @@ class Tuner:
         """
         config = self.config
         yield PhaseChanged(stage=Stage.IMPORT, detail="reading the network")
-        opened = self._opened or open_network(config.network, config.target, config.threads, config.network_config)
-        require_runnable(opened.platform, "tune")
-        self._limit_tasks(opened)
-        with Workspace.open(Path(config.workspace)) as workspace:
-            self._choose_start(workspace, opened)
-            # From here on TVM loads in the measurer's process, while the model is made and the first round searched.
-            with Measurer(opened.platform, config.measure) as measurer:
-                opened = enter_workspace(workspace, opened)
-                run_id, resumed = self._begin(workspace, opened)
-                yield opened.event()
-                yield self._started(run_id, opened, resumed)
-                reason = "stopped"
-                library: LibraryReport | None = None
-                try:
-                    reason = yield from self._rounds_on(workspace, opened, measurer)
-                    measurer.close()
-                    yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
-                    out = usual_folder(workspace, opened)
-                    library = build_library(workspace, opened, config.library, self.cancel, out)
-                    workspace.note_library(run_id, library)
-                    yield LibraryBuilt(report=library)
-                    if library.path is None:
-                        yield Notice(sentence=_NO_EXPORT)
-                finally:
-                    workspace.finish_run(
-                        run_id, reason, self.trials, self.failed, self._clock.elapsed_s, self._seconds_by_stage()
-                    )
-                yield self._finished(reason, library)
+        loaded = self._opened.loaded if self._opened else read_network(config.network, config.network_config)
+        platform = self._opened.platform if self._opened else resolve_platform(config.target, config.threads)
+        require_runnable(platform, "tune")
+        # From here on TVM loads in the measurer's process, while the network is imported and the first round searched.
+        with Measurer(platform, config.measure) as measurer:
+            opened = self._opened or open_on(loaded, platform, config.network_config)
+            self._limit_tasks(opened)
+            with Workspace.open(Path(config.workspace)) as workspace:
+                yield from self._tune(workspace, opened, measurer)
+
+    def _tune(self, workspace: Workspace, opened: Opened, measurer: Measurer) -> Iterator[Event]:
+        self._choose_start(workspace, opened)
+        opened = enter_workspace(workspace, opened)
+        run_id, resumed = self._begin(workspace, opened)
+        yield opened.event()
+        yield self._started(run_id, opened, resumed)
+        reason = "stopped"
+        library: LibraryReport | None = None
+        try:
+            reason = yield from self._rounds_on(workspace, opened, measurer)
+            measurer.close()
+            yield PhaseChanged(stage=Stage.LIBRARY, detail="building, checking and timing the library")
+            out = usual_folder(workspace, opened)
+            library = build_library(workspace, opened, self.config.library, self.cancel, out)
+            workspace.note_library(run_id, library)
+            yield LibraryBuilt(report=library)
+            if library.path is None:
+                yield Notice(sentence=_NO_EXPORT)
+        finally:
+            seconds = self._seconds_by_stage()
+            workspace.finish_run(run_id, reason, self.trials, self.failed, self._clock.elapsed_s, seconds)
+        yield self._finished(reason, library)
 
     def _limit_tasks(self, opened: Opened) -> None:
         """From here on the budgets of single tasks are by key, and bound the run where every task has one."""

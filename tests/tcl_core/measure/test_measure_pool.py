@@ -70,3 +70,15 @@ def test_a_stranger_is_not_killed(pool: WorkerPool) -> None:
     mine, worker.pid = worker.pid, psutil.Process().pid
     assert pool.bury(worker, kill=True)[0] is None
     psutil.Process(mine).kill()
+
+
+def test_a_pool_that_is_closed_while_tvm_loads_leaves_nothing_and_no_word(
+    pool: WorkerPool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pool.close()
+    pool.launch()
+    nursery = pool.nursery_pid
+    assert nursery is not None
+    pool.close()
+    assert not psutil.pid_exists(nursery)
+    assert capfd.readouterr().err == ""
