@@ -36,9 +36,10 @@ class Stage(StrEnum):
 
 
 class Source(StrEnum):
-    """Who asked for a record."""
+    """Who asked for a record. CARRIED: a run, because something like it was fast for a similar task."""
 
     SEARCH = "search"
+    CARRIED = "carried"
     PERSON = "person"
     IMPORTED = "imported"
     COLLECTED = "collected"

@@ -123,7 +123,7 @@ class MeasuredRecords:
         What a person measured meanwhile is no part of the round.
         """
         rows = self._numbers.values[self._round_start :]
-        searched = [serial not in self._sources for serial in range(self._round_start, len(self))]
+        searched = [self._sources.get(serial) is not Source.PERSON for serial in range(self._round_start, len(self))]
         self._round_start = len(self)
         rows = rows[np.array(searched, bool) & ~np.isnan(rows[:, _SCORE])]
         return rows[:, _SCORE].copy(), np.where(np.isfinite(rows[:, _LATENCY_S]), rows[:, _LATENCY_S], np.nan)

@@ -16,6 +16,7 @@ _LINE = 52
 _LINES = 3
 
 _SOURCES = {
+    Source.CARRIED: later("carried over from a similar task"),
     Source.PERSON: later("a person's what-if"),
     Source.IMPORTED: later("imported"),
     Source.COLLECTED: later("collected"),

@@ -27,6 +27,10 @@ BEST = (
     f"SELECT {_COLUMNS} FROM records WHERE platform = ? AND task_key = ? AND latency_s IS NOT NULL "
     "ORDER BY latency_s, id LIMIT 1"
 )
+FASTEST = (
+    "SELECT sketch, decisions FROM records WHERE platform = ? AND task_key = ? AND latency_s IS NOT NULL "
+    "ORDER BY latency_s, id LIMIT ?"
+)
 ONE = f"SELECT {_COLUMNS} FROM records WHERE (task_key, platform, sketch, decisions) = (?, ?, ?, ?)"
 MEASURED = "SELECT sketch, decisions FROM records WHERE task_key = ? AND platform = ?"
 COUNTS = (
@@ -105,6 +109,12 @@ def best(connection: sqlite3.Connection, platform: str, task_keys: Sequence[str]
         if row is not None:
             found[task_key] = _from_row(row)
     return found
+
+
+def fastest(connection: sqlite3.Connection, task_key: str, platform: str, count: int) -> tuple[Candidate, ...]:
+    """The successes of lowest median latency; of equals the earliest."""
+    rows = connection.execute(FASTEST, (platform, task_key, count))
+    return tuple(Candidate(task_key, sketch, decisions_from(text)) for sketch, text in rows)
 
 
 def measured(connection: sqlite3.Connection, task_key: str, platform: str) -> frozenset[Candidate]:

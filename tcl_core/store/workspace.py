@@ -193,6 +193,11 @@ class Workspace:
         with self._reading() as connection:
             return record_table.best(connection, platform, task_keys)
 
+    def fastest(self, task_key: str, platform: str, count: int) -> tuple[Candidate, ...]:
+        """The candidates of lowest median latency, fastest first."""
+        with self._reading() as connection:
+            return record_table.fastest(connection, task_key, platform, count)
+
     def measured(self, task_key: str, platform: str) -> frozenset[Candidate]:
         """Every candidate with a record, failed ones included."""
         with self._reading() as connection:

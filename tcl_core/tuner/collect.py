@@ -100,7 +100,6 @@ class Collector:
                     best_s,
                     self._cancel,
                     platform=platform,
-                    source=Source.COLLECTED,
                     round_=part,
                 ):
                     workspace.add_record(record)

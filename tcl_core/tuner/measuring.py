@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +13,14 @@ from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Rationale, 
 from tcl_core.events import CancelToken
 from tcl_core.measure import Measurer
 
-Chosen = tuple[Replay, Rationale]
-"""A schedule to measure, and why it was chosen."""
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """A schedule to measure, why it was chosen, and who asked for it."""
+
+    replay: Replay
+    rationale: Rationale
+    source: Source
 
 
 def rationale_of(selection: Selection, place: int, score: float | None) -> Rationale:
@@ -41,7 +48,6 @@ def measured_records(
     cancel: CancelToken,
     *,
     platform: Platform,
-    source: Source,
     round_: int,
 ) -> Iterator[tuple[Record, MeasureResult]]:
     """Compile and time the chosen: a record for each as it becomes known, with the result it was made from.
@@ -50,9 +56,12 @@ def measured_records(
         best_s: see `Measurer.measure`.
         round_: see `Record.round`.
     """
-    for result in measurer.measure(requests_of([replay for replay, _ in chosen]), best_s, cancel):
-        replay, rationale = chosen[result.id]
-        yield record_of(replay, rationale, result, platform=platform, source=source, round_=round_), result
+    for result in measurer.measure(requests_of([one.replay for one in chosen]), best_s, cancel):
+        one = chosen[result.id]
+        yield (
+            record_of(one.replay, one.rationale, result, platform=platform, source=one.source, round_=round_),
+            result,
+        )
 
 
 def record_of(

@@ -15,7 +15,7 @@ from tcl_core.checkpoints import Start, choose_start, load_start
 from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Record, RecordCount, Source, Stage
+from tcl_core.domain import Record, RecordCount, Stage
 from tcl_core.errors import UserError
 from tcl_core.events import (
     CancelToken,
@@ -44,6 +44,7 @@ from tcl_core.tuner.lesson import WORTHWHILE, lesson
 from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import Chosen, measured_records
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
+from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 from tcl_core.tuner.task_limits import TaskLimits, by_key
 from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
@@ -72,6 +73,7 @@ class Tuner:
         self._generator = np.random.default_rng(config.seed)
         self._sampler = make_sampler(config.sampler)
         self._works: dict[str, TaskWork] = {}
+        self._relatives: tuple[StoredRelative, ...] = ()
         self._sketched: set[str] = set()
         self._rounds = 0
         self._unlearned = 0
@@ -153,6 +155,7 @@ class Tuner:
                 read=partial(workspace.records, task_key=task.key, platform=fingerprint, traces=False),
             )
             self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier)
+        self._relatives = stored_relatives(workspace, fingerprint, chosen)
         run_id = workspace.start_run(self.config, digest, fingerprint, installed_versions())
         return run_id, sum(work.state.trials for work in self._works.values())
 
@@ -215,8 +218,7 @@ class Tuner:
         count = self._count(choice, work)
         yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
         with self._clock.stage(Stage.SEARCH):
-            relatives = list(self._works.values())
-            chosen = work.propose(count, model, self._sampler, self._generator, self.cancel, relatives)
+            chosen = work.propose(count, model, self._sampler, self._generator, self.cancel, self._lenders())
         yield from self._searched(work)
         records: list[Record] = []
         timing = False
@@ -249,6 +251,10 @@ class Tuner:
         )
         self._rounds += 1
 
+    def _lenders(self) -> list[Relative]:
+        """Tasks with a success, of this run and of other networks in the workspace."""
+        return [*(work for work in self._works.values() if work.state.best_s is not None), *self._relatives]
+
     def _searched(self, work: TaskWork) -> Iterator[Event]:
         """What is told of a search: how far the run is, and where the pool's candidates lie."""
         yield self._progress()
@@ -280,7 +286,6 @@ class Tuner:
             work.state.best_s,
             self.cancel,
             platform=opened.platform,
-            source=Source.SEARCH,
             round_=self._rounds,
         ):
             timed += result.run_s

@@ -147,7 +147,7 @@ class TaskPool:
                 continue
             hashes.add(replay.structural_hash)
             seen.add(replay.candidate)
-            chosen.append((replay, rationale))
+            chosen.append(Chosen(replay=replay, rationale=rationale, source=Source.COLLECTED))
         return chosen
 
 

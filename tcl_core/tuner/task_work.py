@@ -10,7 +10,7 @@ import numpy as np
 from tcl_core.batches import FeatureBatch, FloatArray, Pool, Population, Prediction, TaskGroup
 from tcl_core.config import SearchConfig
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Task, TaskState
+from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Sketch, Source, Task, TaskState
 from tcl_core.events import CancelToken
 from tcl_core.features import TokenTemplate, task_features
 from tcl_core.pool_events import PoolMapped
@@ -20,11 +20,11 @@ from tcl_core.selection.base import Sampler
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner.measuring import Chosen, best_latency_s, rationale_of
 from tcl_core.tuner.pool_map import Pick, pool_map
+from tcl_core.tuner.relatives import Relative, borrow
 
 _SEEDS = 32
-_BORROWED = 8
 _BORROWED_SHARE = 4
-"""Of a first round, one in so many candidates at most is borrowed from a task alike."""
+"""Of a first round, one in so many candidates at most is carried over from a similar task; but one where any is."""
 
 _KNOWN = 2048
 """Newest records that a round's pool is held against: distances to more would make rounds slower and slower."""
@@ -81,11 +81,19 @@ class TaskWork:
     def space(self) -> DesignSpace:
         """Made at first use: locations are probed by replays, which on a large network adds up."""
         if self._space is None:
-            self._space = DesignSpace(self.state.task, self._target_json)
-            context = task_features(self.state.task)
+            self._space = DesignSpace(self.task, self._target_json)
+            context = task_features(self.task)
             self._templates = tuple(TokenTemplate(s, context, self._platform) for s in self._space.sketches)
             self._spaces = tuple(DecisionSpace(sketch) for sketch in self._space.sketches)
         return self._space
+
+    @property
+    def task(self) -> Task:
+        return self.state.task
+
+    @property
+    def sketches(self) -> tuple[Sketch, ...]:
+        return self.space.sketches
 
     @property
     def records(self) -> Sequence[Record]:
@@ -128,18 +136,19 @@ class TaskWork:
         sampler: Sampler,
         generator: np.random.Generator,
         cancel: CancelToken,
-        relatives: Sequence[TaskWork] = (),
+        relatives: Sequence[Relative] = (),
     ) -> list[Chosen]:
         """Search, select and replay: up to `count` new, distinct, legal schedules with why each was chosen.
 
         Args:
-            relatives: other tasks. What was best for a task alike is measured first here, and breeds along, while
-                nothing is known of this one.
+            relatives: other tasks with a success. What was best for those most similar is measured first here, and
+                breeds along, while nothing is known of this one.
         """
-        sketches = self.space.sketches
+        sketches = self.sketches
         score = self._scorer(model)
-        borrowed = self._borrow(relatives) if not self.records else []
-        chosen = self._replay_borrowed(borrowed[: count // _BORROWED_SHARE], score, trained=model.trained)
+        borrowed = borrow(self.task, sketches, relatives) if not self.records else []
+        most = max(1, count // _BORROWED_SHARE)
+        chosen = self._replay_borrowed(borrowed, most, score, trained=model.trained)
         seeds = [*self.best(_SEEDS), *borrowed]
         proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel, wanted=count)
         self.scored += proposals.scored
@@ -175,9 +184,9 @@ class TaskWork:
             if replay is not None:
                 score_of_it = float(prediction.scores[index]) if model.trained else None
                 rationale = rationale_of(selection, place, score_of_it)
-                chosen.append((replay, rationale))
+                chosen.append(Chosen(replay=replay, rationale=rationale, source=Source.SEARCH))
                 picks[int(index)] = Pick(candidate=replay.candidate, rationale=rationale)
-        self._map = pool_map(self.state.task.key, proposals.candidates, pool, known, picks, scored=model.trained)
+        self._map = pool_map(self.task.key, proposals.candidates, pool, known, picks, scored=model.trained)
         return chosen
 
     def take_map(self) -> PoolMapped | None:
@@ -185,30 +194,19 @@ class TaskWork:
         taken, self._map = self._map, None
         return taken
 
-    def _borrow(self, relatives: Sequence[TaskWork]) -> list[Candidate]:
-        """The best candidates of tasks with the same anchor and loops, as far as they lie in this task's space."""
-        own = self.state.task
-        borrowed: dict[Candidate, None] = {}
-        for relative in relatives:
-            other = relative.state.task
-            if relative is self or (other.anchor, other.axes) != (own.anchor, own.axes):
-                continue
-            for theirs in relative.best(_BORROWED):
-                candidate = replace(theirs, task_key=own.key)
-                if candidate.sketch < len(self._spaces) and self._spaces[candidate.sketch].row(candidate) is not None:
-                    borrowed[candidate] = None
-        return list(borrowed)
-
     def _replay_borrowed(
-        self, candidates: Sequence[Candidate], score: Callable[[Population], Prediction], *, trained: bool
+        self, candidates: Sequence[Candidate], most: int, score: Callable[[Population], Prediction], *, trained: bool
     ) -> list[Chosen]:
-        chosen = []
+        chosen: list[Chosen] = []
         for candidate in candidates:
+            if len(chosen) == most:
+                break
             replay = self._new_replay(candidate)
             if replay is not None:
                 space = self._spaces[candidate.sketch]
                 prediction = score(space.population(space.rows([candidate])[0]))
-                chosen.append((replay, Rationale(score=float(prediction.scores[0]) if trained else None)))
+                rationale = Rationale(score=float(prediction.scores[0]) if trained else None)
+                chosen.append(Chosen(replay=replay, rationale=rationale, source=Source.CARRIED))
         return chosen
 
     def _new_replay(self, candidate: Candidate) -> Replay | None:
@@ -267,7 +265,7 @@ class TaskWork:
             labels += [self.state.best_s / record.latency_s if record.latency_s else 0.0 for record in kept]
         if not labels:
             return None
-        return TaskGroup(task_key=self.state.task.key, batches=tuple(batches), labels=np.asarray(labels, np.float32))
+        return TaskGroup(task_key=self.task.key, batches=tuple(batches), labels=np.asarray(labels, np.float32))
 
     def _by_sketch(self, model: CostModel, records: Sequence[Record]) -> list[tuple[list[Record], FeatureBatch]]:
         """Records and their features, sketch by sketch; one whose decisions this space does not hold is left out."""

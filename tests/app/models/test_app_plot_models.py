@@ -103,6 +103,15 @@ def test_improvements_and_their_times_belong_to_the_run_that_is_on() -> None:
     assert (records.run_trials, records.run_elapsed_s) == (4, 3.0)
 
 
+def test_a_round_has_what_was_carried_over_and_not_what_a_person_measured() -> None:
+    records = MeasuredRecords()
+    for source, score in ((Source.SEARCH, 1.0), (Source.CARRIED, 2.0), (Source.PERSON, 3.0)):
+        records.append(record("a", 1e-3, score, source=source))
+    scores, _ = records.close_round()
+    assert scores.tolist() == [1.0, 2.0]
+    assert "carried over" in plot_wording.origin(records.summary(1))
+
+
 def test_a_rounds_pairwise_accuracy_comes_from_its_own_scored_records(qtbot: QtBot) -> None:
     records, rounds = MeasuredRecords(), RoundSeries()
     for score, latency_s in ((3.0, 1e-3), (2.0, 2e-3), (None, 9e-3), (2.5, None)):

@@ -106,6 +106,14 @@ def test_failures_are_kept_counted_and_never_best(workspace: Workspace) -> None:
     assert failed(1).candidate in workspace.measured("a1", "cafe01")
 
 
+def test_the_fastest_are_successes_in_order_of_their_latency(workspace: Workspace) -> None:
+    workspace.add_records([failed(0), record(1, latencies_s=(3e-3,)), record(2, latencies_s=(1e-3,))])
+    workspace.add_records([record(3, latencies_s=(2e-3,)), record(4, latencies_s=(5e-4,), task_key="b2")])
+    assert workspace.fastest("a1", "cafe01", 2) == (record(2).candidate, record(3).candidate)
+    assert workspace.fastest("a1", "cafe01", 9)[2:] == (record(1).candidate,)
+    assert workspace.fastest("a1", "beef", 9) == ()
+
+
 def test_the_median_decides_and_of_equals_the_earliest(workspace: Workspace) -> None:
     workspace.add_records(
         [
@@ -168,6 +176,7 @@ def test_a_contradictory_record_is_refused(workspace: Workspace, contradiction: 
 SELECTIONS = [flags for flags in itertools.product((True, False), repeat=3) if any(flags)]
 QUERIES = {
     "best": (record_table.BEST, "SEARCH records USING INDEX records_by_latency (platform=? AND task_key=?"),
+    "fastest": (record_table.FASTEST, "SEARCH records USING INDEX records_by_latency (platform=? AND task_key=?"),
     "one": (
         record_table.ONE,
         "SEARCH records USING INDEX records_by_candidate (task_key=? AND platform=? AND sketch=?",
@@ -204,5 +213,6 @@ def test_queries_search_an_index_and_never_scan(twenty_thousand: sqlite3.Connect
 
 
 def test_the_best_is_read_off_the_index_without_sorting(twenty_thousand: sqlite3.Connection) -> None:
-    plan = [row[3] for row in twenty_thousand.execute(f"EXPLAIN QUERY PLAN {record_table.BEST}", ("x", "y"))]
-    assert not any("TEMP B-TREE" in line for line in plan), plan
+    for statement, values in ((record_table.BEST, ("x", "y")), (record_table.FASTEST, ("x", "y", 3))):
+        plan = [row[3] for row in twenty_thousand.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+        assert not any("TEMP B-TREE" in line for line in plan), plan

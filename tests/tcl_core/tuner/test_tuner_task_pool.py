@@ -22,7 +22,9 @@ def pool_of(task: Task, platform: Platform, config: CollectConfig = CONFIG) -> T
 def part_of(
     pool: TaskPool, part: int, records: list[Record], sampler: str = "random"
 ) -> list[tuple[Replay, Rationale]]:
-    return pool.part(part, records, make_sampler(SamplerConfig(name=sampler)))
+    chosen = pool.part(part, records, make_sampler(SamplerConfig(name=sampler)))
+    assert {one.source for one in chosen} <= {Source.COLLECTED}
+    return [(one.replay, one.rationale) for one in chosen]
 
 
 def record_of(replay: Replay, latency_s: float | None, part: int = RANDOM) -> Record:

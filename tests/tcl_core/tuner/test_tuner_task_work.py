@@ -11,11 +11,12 @@ from tuner_records import record_of
 from tcl_core.config import CostModelConfig, SamplerConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Platform, Rationale, Record, RecordCount, Replay, Task
+from tcl_core.domain import Platform, Rationale, Record, RecordCount, Replay, Source, Task
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
 from tcl_core.selection import make_sampler
+from tcl_core.tuner.measuring import Chosen
 from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
 
 SEARCH = SearchConfig(population=64, generations=1, pool=64)
@@ -31,6 +32,10 @@ def work_of(task: Task, platform: Platform) -> TaskWork:
 
 
 def propose(work: TaskWork, model: CostModel, count: int, **more: object) -> list[tuple[Replay, Rationale]]:
+    return [(one.replay, one.rationale) for one in chosen_of(work, model, count, **more)]
+
+
+def chosen_of(work: TaskWork, model: CostModel, count: int, **more: object) -> list[Chosen]:
     sampler = make_sampler(SamplerConfig())
     return work.propose(count, model, sampler, np.random.default_rng(0), CancelToken(), **more)  # type: ignore[arg-type]
 
@@ -96,11 +101,14 @@ def test_a_task_alike_lends_its_best(matmul_task: Task, cpu_platform: Platform, 
     replays = [replay for replay, _ in propose(lender, model, 6)]
     lender.add_records([record_of(replay, 1e-3 * (index + 1)) for index, replay in enumerate(replays)])
     borrower = work_of(replace(matmul_task, key="alike"), cpu_platform)
-    chosen = propose(borrower, model, 8, relatives=[lender, borrower])
+    chosen = chosen_of(borrower, model, 8, relatives=[lender, borrower])
     assert len(chosen) == 8
-    assert [replay.candidate.decisions for replay, _ in chosen[:2]] == [r.candidate.decisions for r in replays[:2]]
-    assert [rationale.diversity for _, rationale in chosen[:2]] == [None, None]
-    assert all(replay.candidate.task_key == "alike" for replay, _ in chosen)
+    assert [one.replay.candidate.decisions for one in chosen[:2]] == [r.candidate.decisions for r in replays[:2]]
+    assert [one.source for one in chosen] == [Source.CARRIED] * 2 + [Source.SEARCH] * 6
+    assert [one.rationale.diversity for one in chosen[:2]] == [None, None]
+    assert all(one.replay.candidate.task_key == "alike" for one in chosen)
+    few = chosen_of(work_of(replace(matmul_task, key="few"), cpu_platform), model, 2, relatives=[lender])
+    assert [one.source for one in few] == [Source.CARRIED, Source.SEARCH]
     stranger = work_of(replace(matmul_task, key="other", anchor="conv"), cpu_platform)
     strange = propose(stranger, model, 8, relatives=[lender])
     assert all(rationale.diversity is not None for _, rationale in strange)  # nothing was borrowed

@@ -1,0 +1,81 @@
+"""Similar tasks lend their best: those of the same run, and those of other networks in the workspace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, zip_longest
+from typing import Protocol
+
+from tcl_core.domain import Candidate, Sketch, Task
+from tcl_core.search.carrying import carry, distance
+from tcl_core.store import Workspace
+
+_RELATIVES = 4
+"""Nearest tasks that lend."""
+_EACH = 4
+"""Candidates that each of them lends."""
+
+
+class Relative(Protocol):
+    """A task of which something succeeded on the same platform."""
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def sketches(self) -> tuple[Sketch, ...]: ...
+
+    def best(self, count: int) -> Sequence[Candidate]:
+        """The fastest measured candidates, fastest first."""
+        ...
+
+
+class StoredRelative:
+    """A task of another network, as the workspace knows it. Belongs to the workspace's thread."""
+
+    def __init__(self, workspace: Workspace, platform: str, task: Task) -> None:
+        self._workspace, self._platform = workspace, platform
+        self.task = replace(task, module_json="")  # nobody replays it, and there may be hundreds
+
+    @property
+    def sketches(self) -> tuple[Sketch, ...]:
+        return self._workspace.sketches(self.task.key, self._platform)
+
+    def best(self, count: int) -> Sequence[Candidate]:
+        """See `Relative`."""
+        return self._workspace.fastest(self.task.key, self._platform, count)
+
+
+def stored_relatives(workspace: Workspace, platform: str, own: Sequence[Task]) -> tuple[StoredRelative, ...]:
+    """Tasks of the workspace with a success on the platform and an anchor that some of `own` have, without `own`."""
+    keys, anchors = {task.key for task in own}, {task.anchor for task in own}
+    counts = workspace.record_counts(platform)
+    others = [key for key, count in counts.items() if count.best_s is not None and key not in keys]
+    tasks = workspace.all_tasks(others) if others else ()
+    return tuple(StoredRelative(workspace, platform, task) for task in tasks if task.anchor in anchors)
+
+
+def borrow(task: Task, sketches: Sequence[Sketch], relatives: Sequence[Relative]) -> list[Candidate]:
+    """What was best for the tasks nearest to this one, carried over: first the best of each, then their second.
+
+    Empty where no task is similar. The same relatives in the same order give the same candidates.
+    """
+    apart = [(distance(task, relative.task), place) for place, relative in enumerate(relatives)]
+    near = sorted(pair for pair in apart if math.isfinite(pair[0]) and relatives[pair[1]].task.key != task.key)
+    lent = [_lent(relatives[place], sketches) for _, place in near[:_RELATIVES]]
+    return list(dict.fromkeys(one for one in chain.from_iterable(zip_longest(*lent)) if one is not None))
+
+
+def _lent(relative: Relative, sketches: Sequence[Sketch]) -> list[Candidate]:
+    theirs = {sketch.index: sketch for sketch in relative.sketches}
+    found = []
+    for candidate in relative.best(_EACH):
+        sketch = theirs.get(candidate.sketch)
+        if sketch is None or len(candidate.decisions) != len(sketch.domains):
+            continue
+        like_first = sorted(sketches, key=lambda own: own.index != sketch.index)
+        carried = next(filter(None, (carry(candidate, sketch, own) for own in like_first)), None)
+        found += [carried] if carried else []
+    return found
