@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Protocol
 
-from tcl_core.domain import Candidate, Sketch, Task
+from tcl_core.domain import Candidate, RecordCount, Sketch, Task
 from tcl_core.search.carrying import carry, distance
 from tcl_core.store import Workspace
 
@@ -48,10 +48,15 @@ class StoredRelative:
         return self._workspace.fastest(self.task.key, self._platform, count)
 
 
-def stored_relatives(workspace: Workspace, platform: str, own: Sequence[Task]) -> tuple[StoredRelative, ...]:
-    """Tasks of the workspace with a success on the platform and an anchor that some of `own` have, without `own`."""
+def stored_relatives(
+    workspace: Workspace, platform: str, own: Sequence[Task], counts: Mapping[str, RecordCount]
+) -> tuple[StoredRelative, ...]:
+    """Tasks of the workspace with a success on the platform and an anchor that some of `own` have, without `own`.
+
+    Args:
+        counts: the platform's, by task key.
+    """
     keys, anchors = {task.key for task in own}, {task.anchor for task in own}
-    counts = workspace.record_counts(platform)
     others = [key for key, count in counts.items() if count.best_s is not None and key not in keys]
     tasks = workspace.all_tasks(others) if others else ()
     return tuple(StoredRelative(workspace, platform, task) for task in tasks if task.anchor in anchors)

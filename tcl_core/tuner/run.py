@@ -155,7 +155,7 @@ class Tuner:
                 read=partial(workspace.records, task_key=task.key, platform=fingerprint, traces=False),
             )
             self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier)
-        self._relatives = stored_relatives(workspace, fingerprint, chosen)
+        self._relatives = stored_relatives(workspace, fingerprint, chosen, counts)
         run_id = workspace.start_run(self.config, digest, fingerprint, installed_versions())
         return run_id, sum(work.state.trials for work in self._works.values())
 

@@ -91,7 +91,8 @@ def test_other_networks_of_the_workspace_lend(tmp_path: Path, cpu_platform: Plat
             one = record(latency_s, candidate=Candidate(key, 0, (tile,)))
             workspace.add_record(replace(one, platform=fingerprint))
         own = task("own", 128)
-        lenders = stored_relatives(workspace, fingerprint, [own])
+        counts = workspace.record_counts(fingerprint)
+        lenders = stored_relatives(workspace, fingerprint, [own], counts)
         assert [lender.task.key for lender in lenders] == ["known"]
         assert tiles(borrow(own, sketches("own", TILES[128]), lenders)) == [(8, 16), (16, 8)]
-        assert stored_relatives(workspace, fingerprint, [own, known]) == ()
+        assert stored_relatives(workspace, fingerprint, [own, known], counts) == ()
