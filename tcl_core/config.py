@@ -250,7 +250,7 @@ class MeasureConfig:
     """Compiling in parallel, timing alone (METHOD, "Metrics"; PLATFORM for the reasons).
 
     Attributes:
-        compile_workers: warm processes that compile side by side.
+        compile_workers: warm processes that compile side by side; 0 for one per core that this process may use.
         compile_timeout_s, run_timeout_s: wall-clock limits for one candidate.
         compile_patience: a candidate is given up when it compiles this many times as long as the median of its batch,
             and longer than `measure.batch.SOON_S`; the others would wait for it. 0: only `compile_timeout_s` counts.
@@ -262,7 +262,7 @@ class MeasureConfig:
         seed: of the arguments' random contents.
     """
 
-    compile_workers: int = 2
+    compile_workers: int = 0
     compile_timeout_s: float = 20.0
     compile_patience: float = 10.0
     run_timeout_s: float = 10.0

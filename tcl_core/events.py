@@ -116,11 +116,15 @@ class RoundFinished(Event):
     Attributes:
         rank_correlation: Spearman's rho of predicted score against measured speed in this round; None below three
             successes or before the model is trained.
+        search_s: of the search that chose its candidates, in seconds, wherever it took place: while those of another
+            task were compiled, as a rule.
+        learn_s: of the lessons since the round before ended, likewise.
     """
 
     round: int
     state: TaskState
     rank_correlation: float | None
+    search_s: float
     learn_s: float
 
 
@@ -157,7 +161,8 @@ class Finished(Event):
     Attributes:
         reason: "trials", "minutes", "task trials" (tasks that promise a gain have used their own budgets), "no expected
             gain", or "stopped".
-        seconds_by_stage: search, compile, measure and learn, in seconds.
+        seconds_by_stage: search, compile, measure and learn, in seconds of wall time. What is searched and learned
+            while candidates compile is counted as compiling.
     """
 
     reason: str

@@ -70,7 +70,16 @@ def of_rounds(rounds: RoundSeries, name_of: NameOf, task_key: str) -> PlotTable:
     """Every round, or those of one task."""
     return PlotTable(
         name="agreement-by-round",
-        header=("round", "task", "task_key", "scored_records", "rank_correlation", "pairwise_accuracy", "learn_s"),
+        header=(
+            "round",
+            "task",
+            "task_key",
+            "scored_records",
+            "rank_correlation",
+            "pairwise_accuracy",
+            "search_s",
+            "learn_s",
+        ),
         rows=tuple(
             (
                 point.number,
@@ -79,6 +88,7 @@ def of_rounds(rounds: RoundSeries, name_of: NameOf, task_key: str) -> PlotTable:
                 point.scored,
                 _known(point.rank_correlation),
                 _known(point.pairwise_accuracy),
+                point.search_s,
                 point.learn_s,
             )
             for point in rounds.points(task_key)

@@ -56,7 +56,9 @@ def round_card(point: RoundPoint, task_name: str) -> str:
         rank_correlation=_figure(point.rank_correlation),
         pairwise_accuracy=_figure(point.pairwise_accuracy),
     )
-    last = tr("{scored:,} scored records, learned in {learn_s:.1f} s", scored=point.scored, learn_s=point.learn_s)
+    last = tr("{scored:,} scored records, searched in {seconds:.1f} s", scored=point.scored, seconds=point.search_s)
+    if point.learn_s:
+        last = tr("{last}, learned in {seconds:.1f} s", last=last, seconds=point.learn_s)
     return tr(
         "round {number}: {task_name}\n{figures}\n{last}",
         number=point.number,

@@ -24,6 +24,7 @@ class RoundPoint:
         scored: records of the round with a predicted score.
         rank_correlation: Spearman's rho of score and measured speed, in [-1, 1]; NaN where it is undefined.
         pairwise_accuracy: share of the round's pairs that the scores ordered rightly, in [0, 1]; NaN without a pair.
+        search_s, learn_s: of the search that chose it, and of the lessons since the round before.
     """
 
     number: int
@@ -31,6 +32,7 @@ class RoundPoint:
     scored: int
     rank_correlation: float
     pairwise_accuracy: float
+    search_s: float
     learn_s: float
 
 
@@ -59,6 +61,7 @@ class RoundSeries(QObject):
             scored=len(scores),
             rank_correlation=math.nan if rho is None else rho,
             pairwise_accuracy=_pairwise(event.state.task.key, scores, latencies_s),
+            search_s=event.search_s,
             learn_s=event.learn_s,
         )
         self._points.append(point)

@@ -21,10 +21,10 @@ from tcl_core.bench.tenset_mlp import trained_tenset_mlp
 from tcl_core.config import CAREFUL, Budget, NetworkConfig, RunConfig, SchedulerConfig
 from tcl_core.domain import Failure, MeasureRequest, Stage, Task
 from tcl_core.events import CancelToken, Finished, PhaseChanged, RecordMeasured
-from tcl_core.measure import Measurer
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
 from tcl_core.tuner import Opened, Tuner, open_network
+from tcl_core.tuner.measuring import measurer_for
 
 COLD: Final = "TCL Studio, cold"
 WARM: Final = "TCL Studio, from the checkpoint that ships"
@@ -102,7 +102,7 @@ class Track:
     def _timed_anew(self, laps: Mapping[str, Lap]) -> dict[str, float]:
         latencies_s: dict[str, dict[str, float]] = {name: {} for name in laps}
         rules = replace(CAREFUL, repeats=3, cutoff=math.inf)
-        with Measurer(self.opened.platform, rules) as measurer:
+        with measurer_for(self.opened.platform, rules) as measurer:
             for task in self.tasks:
                 found = {name: dict(lap.modules).get(task.key) for name, lap in laps.items()}
                 names = [name for name, module in found.items() if module is not None]

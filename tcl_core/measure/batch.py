@@ -4,13 +4,21 @@ Two phases alternate until nothing is left: all workers compile; then, with noth
 other times what it holds while the rest are blocked on their pipes, as often as there are visits. A worker that dies
 or hangs costs the request it was working on; what it had compiled goes back to the queue and is compiled again by its
 successor.
+
+Compiling is looked after by a thread, so that whoever began a batch can do something else until it asks for results.
+The workers' seats are that thread's until it has ended, then the caller's.
 """
 
 from __future__ import annotations
 
 import statistics
+import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 
 from tcl_core.config import MeasureConfig
 from tcl_core.domain import MeasureRequest, MeasureResult
@@ -21,7 +29,8 @@ from tcl_core.measure.seat import Seat
 
 STOP_POLL_S = 0.1
 """How often whoever waits for a worker looks whether a stop was asked for."""
-
+_WAY_POLL_S = 0.01
+"""How often a compilation that is held looks whether it may go on."""
 
 SOON_S = 2.0
 """No compilation that is done in this time is slow. Of 40 random candidates of a mean over 64 x 64 one took 18.6 s, the
@@ -31,7 +40,11 @@ _ENOUGH = 4
 
 
 class Batch:
-    """The requests of one `Measurer.measure` call, and who is doing what about them."""
+    """The requests of one round, and who is doing what about them. Belongs to one thread, and starts another.
+
+    Attributes:
+        compiled_at: when the last compiling ended, by `time.perf_counter`; None while something is compiled.
+    """
 
     def __init__(
         self,
@@ -49,40 +62,97 @@ class Batch:
         self._cancel = cancel
         self._visits: dict[int, list[Timed]] = {}
         self._compiled_s: list[float] = []
+        self.compiled_at: float | None = None
+        self._failed: SimpleQueue[MeasureResult | None] = SimpleQueue()
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="compiling")
+        self._compiling: Future[None] | None = None
+        self._seats_lock = threading.Lock()
+        self._give_way = threading.Event()
+        self._closed = threading.Event()
 
-    def run(self) -> Iterator[MeasureResult]:
+    def begin(self) -> None:
+        """Let the workers compile from now on."""
+        self.compiled_at = None
+        self._compiling = self._beside.submit(self._compile_all)
+
+    def results(self) -> Iterator[MeasureResult]:
         """Results in the order in which they become known.
 
         Raises:
             Interrupted: a stop was asked for.
             UserError: no worker can be started.
-
-        However it ends, the workers do nothing and hold nothing afterwards.
         """
-        try:
-            while self._pending or any(seat.held for seat in self._seats):
-                yield from self._compile_all()
-                for _ in range(self._config.visits):
-                    for seat in self._seats:
-                        yield from self._time_held(seat)
-        finally:
-            for seat in self._seats:
-                seat.clear()
+        while self._pending or self._compiling is not None or any(seat.held for seat in self._seats):
+            if self._compiling is None:
+                self.begin()
+            yield from self._failed_to_compile()
+            for _ in range(self._config.visits):
+                for seat in self._seats:
+                    yield from self._time_held(seat)
 
-    def _compile_all(self) -> Iterator[MeasureResult]:
-        while self._pending or any(seat.busy for seat in self._seats):
+    def close(self) -> None:
+        """Leave workers that do nothing and hold nothing, however far the batch has come."""
+        self._closed.set()
+        self._beside.shutdown()
+        for seat in self._seats:
+            seat.clear()
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Within the block no worker is given a job or asked for an answer."""
+        self._give_way.set()
+        with self._seats_lock:
+            try:
+                yield
+            finally:
+                self._give_way.clear()
+
+    def _failed_to_compile(self) -> Iterator[MeasureResult]:
+        """Wait until all is compiled that can be."""
+        compiling, self._compiling = self._compiling, None
+        assert compiling is not None
+        while True:
             self._checkpoint()
-            for seat in self._seats:
-                if self._pending and not seat.busy:
-                    self._start_compiling(seat)
-            self._hasten()
-            for seat in self._wait([seat for seat in self._seats if seat.busy]):
-                answer = self._take_answer(seat)
-                if isinstance(answer, Compiled):
-                    self._compiled_s.append(answer.compile_s)
-                    seat.held.append((self._requests[answer.id], answer.compile_s))
-                elif isinstance(answer, Failed):
-                    yield MeasureResult(id=answer.id, latencies_s=(), failure=answer.failure, compile_s=answer.seconds)
+            try:
+                failed = self._failed.get(timeout=STOP_POLL_S)
+            except Empty:
+                continue
+            if failed is None:
+                break
+            yield failed
+        compiling.result()
+        self._checkpoint()
+
+    def _compile_all(self) -> None:
+        try:
+            while (self._pending or any(seat.busy for seat in self._seats)) and not self._over():
+                if self._give_way.is_set() or (self._cancel is not None and self._cancel.paused):
+                    self._closed.wait(_WAY_POLL_S)
+                    continue
+                with self._seats_lock:
+                    self._compile_some()
+        finally:
+            self.compiled_at = time.perf_counter()
+            self._failed.put(None)
+
+    def _over(self) -> bool:
+        return self._closed.is_set() or (self._cancel is not None and self._cancel.stopped)
+
+    def _compile_some(self) -> None:
+        """Hand out what there is to compile, and take what is compiled before long."""
+        for seat in self._seats:
+            if self._pending and not seat.busy:
+                self._start_compiling(seat)
+        self._hasten()
+        for seat in self._wait([seat for seat in self._seats if seat.busy]):
+            answer = self._take_answer(seat)
+            if isinstance(answer, Compiled):
+                self._compiled_s.append(answer.compile_s)
+                seat.held.append((self._requests[answer.id], answer.compile_s))
+            elif isinstance(answer, Failed):
+                self._failed.put(
+                    MeasureResult(id=answer.id, latencies_s=(), failure=answer.failure, compile_s=answer.seconds)
+                )
 
     def _start_compiling(self, seat: Seat) -> None:
         request = self._pending.popleft()
@@ -155,9 +225,7 @@ class Batch:
         seat.held.clear()
 
     def _wait(self, seats: Sequence[Seat]) -> list[Seat]:
-        if not seats:
-            return []
-        return Seat.wait(seats, None if self._cancel is None else STOP_POLL_S)
+        return Seat.wait(seats, STOP_POLL_S) if seats else []
 
     def _checkpoint(self) -> None:
         if self._cancel is not None:

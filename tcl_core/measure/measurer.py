@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
@@ -20,15 +21,21 @@ class Measurer:
 
     Belongs to one thread, and to one process that is not a daemonic child (those may have no children). If that
     process dies, however it dies, every worker dies with it.
+
+    Raises:
+        ValueError: `config` leaves the number of workers open (`tuner.measuring.measurer_for` fills it in).
     """
 
     def __init__(self, platform: Platform, config: MeasureConfig) -> None:
+        if config.compile_workers < 1:
+            raise ValueError("a measurer needs a worker")
         self._platform = platform
         self._config = config
         self._pool = WorkerPool(
             WorkerSetup(target_json=platform.target_json, kind=platform.kind, threads=platform.threads, config=config)
         )
-        self._seats = [Seat(self._pool) for _ in range(max(1, config.compile_workers))]
+        self._batch: Batch | None = None
+        self._seats = [Seat(self._pool) for _ in range(config.compile_workers)]
 
     def __enter__(self) -> Measurer:
         self.launch()
@@ -85,8 +92,26 @@ class Measurer:
             Interrupted: a stop was asked for; the workers are idle and hold nothing.
             UserError: see `start`.
         """
+        with self.compiling(requests, best_s, cancel) as batch:
+            yield from batch.results()
+
+    @contextmanager
+    def compiling(
+        self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken | None = None
+    ) -> Iterator[Batch]:
+        """As `measure`, but the caller has the time until it asks the batch for its results: nothing is timed before.
+
+        However the block ends, the workers are idle and hold nothing afterwards.
+        """
         self.start()
-        yield from Batch(self._seats, self._config, requests, best_s, cancel).run()
+        batch = Batch(self._seats, self._config, requests, best_s, cancel)
+        self._batch = batch
+        try:
+            batch.begin()
+            yield batch
+        finally:
+            self._batch = None
+            batch.close()
 
     def measure_aside(self, request: MeasureRequest, cancel: CancelToken) -> MeasureResult:
         """Compile and time one candidate while a `measure` of this measurer is held: by a worker of its own, alone.
@@ -100,14 +125,18 @@ class Measurer:
             Interrupted, UserError: see `measure`.
         """
         self.launch()
-        while busy := [seat for seat in self._seats if seat.busy and not Seat.wait([seat], 0.0)]:
-            cancel.checkpoint()
-            Seat.wait(busy, STOP_POLL_S)
-        own = Seat(self._pool)
-        try:
-            (result,) = Batch([own], self._config, [request], None, cancel).run()
-        finally:
-            own.leave()
+        with self._batch.still() if self._batch else nullcontext():
+            while busy := [seat for seat in self._seats if seat.busy and not Seat.wait([seat], 0.0)]:
+                cancel.checkpoint()
+                Seat.wait(busy, STOP_POLL_S)
+            own = Seat(self._pool)
+            batch = Batch([own], self._config, [request], None, cancel)
+            try:
+                batch.begin()
+                (result,) = batch.results()
+            finally:
+                batch.close()
+                own.leave()
         return result
 
     def close(self) -> None:

@@ -48,6 +48,14 @@ class RunClock:
         """Count seconds measured elsewhere towards a stage."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
+    def waited_s(self, since: float | None, held_s: float) -> float:
+        """Seconds since a moment of `time.perf_counter`, 0 where it has not come.
+
+        Args:
+            held_s: of the token, some time before the moment. Pauses since then are left out, whole.
+        """
+        return 0.0 if since is None else max(0.0, time.perf_counter() - since - (self._cancel.held_s - held_s))
+
     def note_trial(self) -> None:
         """A record was made; what searching and learning took since the last one counts as well."""
         now = self.elapsed_s

@@ -20,7 +20,7 @@ from tcl_core.selection import make_sampler
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
-from tcl_core.tuner.measuring import best_latency_s, measured_records, requests_of
+from tcl_core.tuner.measuring import best_latency_s, measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
 
@@ -57,7 +57,7 @@ class Collector:
         config = self._config
         platform = resolve_platform(config.target, config.threads)
         require_runnable(platform, "collect")
-        with Workspace.open(Path(config.workspace)) as workspace, Measurer(platform, config.measure) as measurer:
+        with Workspace.open(Path(config.workspace)) as workspace, measurer_for(platform, config.measure) as measurer:
             planned: dict[str, _Planned] = {}
             for network in config.networks:
                 yield PhaseChanged(stage=Stage.IMPORT, detail=network)
@@ -94,14 +94,9 @@ class Collector:
             best_s = best_latency_s(records)
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
-                for record, _ in measured_records(
-                    chosen[start : start + _BATCH],
-                    measurer,
-                    best_s,
-                    self._cancel,
-                    platform=platform,
-                    round_=part,
-                ):
+                batch = chosen[start : start + _BATCH]
+                results = measurer.measure(requests_of(one.replay for one in batch), best_s, self._cancel)
+                for record, _ in measured_records(batch, results, platform=platform, round_=part):
                     workspace.add_record(record)
                     best_s = best_latency_s([record], best_s)
                     self._records += 1

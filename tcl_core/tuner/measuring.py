@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tcl_core.batches import Selection
+from tcl_core.config import MeasureConfig
 from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Rationale, Record, Replay, Source
-from tcl_core.events import CancelToken
+from tcl_core.hardware.detect import detect
 from tcl_core.measure import Measurer
+
+_MOST_COMPILERS = 16
+"""A round is 32 candidates, so more cores gain little, and each worker has a thread pool of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +25,12 @@ class Chosen:
     replay: Replay
     rationale: Rationale
     source: Source
+
+
+def measurer_for(platform: Platform, config: MeasureConfig) -> Measurer:
+    """A measurer with as many workers as the config says, or as this machine has cores to offer."""
+    workers = config.compile_workers or min(detect().cores, _MOST_COMPILERS)
+    return Measurer(platform, replace(config, compile_workers=workers))
 
 
 def rationale_of(selection: Selection, place: int, score: float | None) -> Rationale:
@@ -36,27 +46,21 @@ def best_latency_s(records: Sequence[Record], before_s: float | None = None) -> 
     return min(found if before_s is None else [before_s, *found], default=None)
 
 
-def requests_of(replays: Sequence[Replay]) -> list[MeasureRequest]:
+def requests_of(replays: Iterable[Replay]) -> list[MeasureRequest]:
     """One request per schedule; its id is the schedule's position."""
     return [MeasureRequest(id=index, module_json=replay.module_json) for index, replay in enumerate(replays)]
 
 
 def measured_records(
-    chosen: Sequence[Chosen],
-    measurer: Measurer,
-    best_s: float | None,
-    cancel: CancelToken,
-    *,
-    platform: Platform,
-    round_: int,
+    chosen: Sequence[Chosen], results: Iterable[MeasureResult], *, platform: Platform, round_: int
 ) -> Iterator[tuple[Record, MeasureResult]]:
-    """Compile and time the chosen: a record for each as it becomes known, with the result it was made from.
+    """A record for each of the chosen as its result becomes known, with the result it was made from.
 
     Args:
-        best_s: see `Measurer.measure`.
+        results: of `requests_of` the chosen.
         round_: see `Record.round`.
     """
-    for result in measurer.measure(requests_of([one.replay for one in chosen]), best_s, cancel):
+    for result in results:
         one = chosen[result.id]
         yield (
             record_of(one.replay, one.rationale, result, platform=platform, source=one.source, round_=round_),

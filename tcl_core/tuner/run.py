@@ -15,7 +15,7 @@ from tcl_core.checkpoints import Start, choose_start, load_start
 from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Record, RecordCount, Stage
+from tcl_core.domain import Record, RecordCount, Stage, TaskState
 from tcl_core.errors import UserError
 from tcl_core.events import (
     CancelToken,
@@ -38,11 +38,12 @@ from tcl_core.search.progress import estimate_eta
 from tcl_core.search.scheduler import Choice, TaskScheduler
 from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
+from tcl_core.tuner.ahead import Prepared, choose_ahead
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
 from tcl_core.tuner.lesson import WORTHWHILE, lesson
 from tcl_core.tuner.loan import RunLoan
-from tcl_core.tuner.measuring import Chosen, measured_records
+from tcl_core.tuner.measuring import measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
@@ -75,8 +76,12 @@ class Tuner:
         self._works: dict[str, TaskWork] = {}
         self._relatives: tuple[StoredRelative, ...] = ()
         self._sketched: set[str] = set()
+        self._scheduler = TaskScheduler(config.scheduler)
+        self._ahead: Prepared | None = None
         self._rounds = 0
         self._unlearned = 0
+        self._newest: str | None = None
+        self._lesson_s = 0.0
         self._start = Start(path=None)
 
     def events(self) -> Iterator[Event]:
@@ -92,7 +97,7 @@ class Tuner:
         platform = self._opened.platform if self._opened else resolve_platform(config.target, config.threads)
         require_runnable(platform, "tune")
         # From here on TVM loads in the measurer's process, while the network is imported and the first round searched.
-        with Measurer(platform, config.measure) as measurer:
+        with measurer_for(platform, config.measure) as measurer:
             opened = self._opened or open_on(loaded, platform, config.network_config)
             self._limit_tasks(opened)
             with Workspace.open(Path(config.workspace)) as workspace:
@@ -165,7 +170,7 @@ class Tuner:
             config=self.config,
             network=opened.imported.network,
             platform=opened.platform,
-            states=tuple(work.state for work in self._works.values()),
+            states=tuple(self._states()),
             resumed_records=resumed,
         )
 
@@ -183,83 +188,111 @@ class Tuner:
         if not self._start.own and any(work.state.trials for work in self._works.values()):
             # Its checkpoint has not seen what earlier runs measured here.
             yield PhaseChanged(stage=Stage.LEARN, detail="earlier records")
-            self._learn(model, None)
+            with self._clock.stage(Stage.LEARN):
+                self._learn()
         self.loan = RunLoan(workspace, opened.platform, self._works, model, measurer, lambda: self._rounds)
-        scheduler = TaskScheduler(self.config.scheduler)
         while True:
             self.cancel.checkpoint()
             reason = self._ended()
             if reason is not None:
                 break
-            states = [work.state for work in self._works.values()]
-            yield GainsExpected(gains_s=tuple(scheduler.expected_gains_s(states).items()))
-            choice = scheduler.next(states, {key for key, left in self._limits.left.items() if not left})
-            if choice is None:
-                reason = "no expected gain" if scheduler.next(states) is None else "task trials"
-                break
-            yield from self._round(choice, model, measurer, workspace, opened)
-            save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
+            yield GainsExpected(gains_s=tuple(self._scheduler.expected_gains_s(self._states()).items()))
+            prepared, self._ahead = self._ahead, None
+            if prepared is None:
+                choice = self._scheduler.next(self._states(), self._limits.spent)
+                if choice is None:
+                    reason = "no expected gain" if self._scheduler.next(self._states()) is None else "task trials"
+                    break
+                yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
+                with self._clock.stage(Stage.SEARCH):
+                    prepared = self._prepare(choice)
+            yield from self._round(prepared, measurer, workspace, opened)
+            save_run_model(model, checkpoint, origin, sum(state.trials for state in self._states()))
         if self._unlearned:
-            self._learn(model, None)
-            save_run_model(model, checkpoint, origin, sum(work.state.trials for work in self._works.values()))
+            with self._clock.stage(Stage.LEARN):
+                self._learn()
+            save_run_model(model, checkpoint, origin, sum(state.trials for state in self._states()))
         yield from self._rejections()
         return reason
+
+    def _states(self) -> list[TaskState]:
+        return [work.state for work in self._works.values()]
 
     def _ended(self) -> str | None:
         if self._clock.trials_left(self.trials) == 0:
             return "trials"
         return "minutes" if self._clock.out_of_time() else None
 
-    def _round(
-        self, choice: Choice, model: CostModel, measurer: Measurer, workspace: Workspace, opened: Opened
-    ) -> Iterator[Event]:
-        """Search, select and measure for one task, and learn when enough is new."""
+    def _prepare(self, choice: Choice, taken: int = 0) -> Prepared:
+        """Search and select for one task, `taken` trials of the budget being in use."""
+        start = time.perf_counter()
         work = self._works[choice.task_key]
-        count = self._count(choice, work)
-        yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
-        with self._clock.stage(Stage.SEARCH):
-            chosen = work.propose(count, model, self._sampler, self._generator, self.cancel, self._lenders())
-        yield from self._searched(work)
+        count = self._count(choice, work, taken)
+        chosen = work.propose(count, self._model, self._sampler, self._generator, self.cancel, self._lenders())
+        return Prepared(
+            task_key=choice.task_key,
+            chosen=tuple(chosen),
+            mapped=work.take_map(),
+            search_s=time.perf_counter() - start,
+        )
+
+    def _look_ahead(self, current: Prepared) -> None:
+        """While the current round compiles: learn what the last one showed, and prepare the next."""
+        choice = choose_ahead(self._scheduler, self._states(), self._limits.spent, current.task_key)
+        left = self._clock.trials_left(self.trials + len(current.chosen))
+        if choice is None or left == 0 or self._clock.out_of_time():
+            return
+        if self._unlearned >= WORTHWHILE:
+            self._learn()
+        self._ahead = self._prepare(choice, len(current.chosen))
+
+    def _round(self, prepared: Prepared, measurer: Measurer, workspace: Workspace, opened: Opened) -> Iterator[Event]:
+        """Measure what was chosen of one task, and learn when enough is new and no round is prepared already."""
+        work = self._works[prepared.task_key]
+        yield from self._searched(prepared)
         records: list[Record] = []
         timing = False
-        if chosen:
+        if prepared.chosen:
             self._keep_sketches(work, workspace, opened)
-            yield PhaseChanged(stage=Stage.COMPILE, task_key=choice.task_key)
-            for record in self._measure(chosen, work, measurer, opened):
+            yield PhaseChanged(stage=Stage.COMPILE, task_key=prepared.task_key)
+            for record in self._measure(prepared, work, measurer, opened):
                 if not timing and (record.failure is None or record.failure.stage is Stage.MEASURE):
                     timing = True  # a batch is compiled as a whole before any of it is timed
-                    yield PhaseChanged(stage=Stage.MEASURE, task_key=choice.task_key)
+                    yield PhaseChanged(stage=Stage.MEASURE, task_key=prepared.task_key)
                 workspace.add_record(record)
                 records.append(record)
                 self.trials += 1
-                self._limits.note_trial(choice.task_key)
+                self._limits.note_trial(prepared.task_key)
                 self.failed += record.failure is not None
                 yield RecordMeasured(record=record)
                 yield self._progress()
             work.add_records(records)
-        work.close_round(exhausted=not chosen)
+        work.close_round(exhausted=not prepared.chosen)
         self._unlearned += len(records)
-        start = time.perf_counter()
-        if self._unlearned >= WORTHWHILE:
-            yield PhaseChanged(stage=Stage.LEARN, task_key=choice.task_key)
-            self._learn(model, choice.task_key)
+        self._newest = prepared.task_key
+        if self._ahead is None and self._unlearned >= WORTHWHILE:
+            yield PhaseChanged(stage=Stage.LEARN, task_key=prepared.task_key)
+            with self._clock.stage(Stage.LEARN):
+                self._learn()
         yield RoundFinished(
             round=self._rounds,
             state=work.state,
             rank_correlation=_rank_correlation(records),
-            learn_s=time.perf_counter() - start,
+            search_s=prepared.search_s,
+            learn_s=self._lesson_s,
         )
+        self._lesson_s = 0.0
         self._rounds += 1
 
     def _lenders(self) -> list[Relative]:
         """Tasks with a success, of this run and of other networks in the workspace."""
         return [*(work for work in self._works.values() if work.state.best_s is not None), *self._relatives]
 
-    def _searched(self, work: TaskWork) -> Iterator[Event]:
+    def _searched(self, prepared: Prepared) -> Iterator[Event]:
         """What is told of a search: how far the run is, and where the pool's candidates lie."""
         yield self._progress()
-        if (mapped := work.take_map()) is not None:
-            yield replace(mapped, round=self._rounds)
+        if prepared.mapped is not None:
+            yield replace(prepared.mapped, round=self._rounds)
 
     def _keep_sketches(self, work: TaskWork, workspace: Workspace, opened: Opened) -> None:
         """Store a task's sketches once a run: records are worth little for training without them."""
@@ -267,41 +300,41 @@ class Tuner:
             workspace.add_sketches(opened.platform.fingerprint, work.space.sketches)
             self._sketched.add(work.state.task.key)
 
-    def _count(self, choice: Choice, work: TaskWork) -> int:
+    def _count(self, choice: Choice, work: TaskWork, taken: int) -> int:
         """Candidates of this round: what the scheduler wants, as far as the budget goes."""
-        limits = [choice.count, self._clock.trials_left(self.trials), self._limits.left.get(choice.task_key)]
+        trials = self.trials + taken
+        limits = [choice.count, self._clock.trials_left(trials), self._limits.left.get(choice.task_key)]
         if not work.state.trials:
             untried = sum(not other.state.trials for other in self._works.values())
-            limits.append(self._clock.first_round(self.trials, untried))
+            limits.append(self._clock.first_round(trials, untried))
         return min(limit for limit in limits if limit is not None)
 
-    def _measure(
-        self, chosen: Sequence[Chosen], work: TaskWork, measurer: Measurer, opened: Opened
-    ) -> Iterator[Record]:
-        """Compile and time the chosen; ends early when the minutes are over."""
+    def _measure(self, prepared: Prepared, work: TaskWork, measurer: Measurer, opened: Opened) -> Iterator[Record]:
+        """Compile, look ahead meanwhile, and time; ends early when the minutes are over."""
         start, timed = self._clock.elapsed_s, 0.0
-        for record, result in measured_records(
-            chosen,
-            measurer,
-            work.state.best_s,
-            self.cancel,
-            platform=opened.platform,
-            round_=self._rounds,
-        ):
-            timed += result.run_s
-            self._clock.note_trial()
-            yield record
-            if self._clock.out_of_time():
-                break
+        requests = requests_of(one.replay for one in prepared.chosen)
+        with measurer.compiling(requests, work.state.best_s, self.cancel) as batch:
+            held_s = self.cancel.held_s
+            self._look_ahead(prepared)
+            waited = self._clock.waited_s(batch.compiled_at, held_s)
+            results = measured_records(prepared.chosen, batch.results(), platform=opened.platform, round_=self._rounds)
+            for record, result in results:
+                timed += result.run_s
+                self._clock.note_trial()
+                yield record
+                if self._clock.out_of_time():
+                    break
         self._clock.add(Stage.MEASURE, timed)
-        self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed))
+        self._clock.add(Stage.SEARCH, waited)
+        self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed - waited))
 
-    def _learn(self, model: CostModel, now: str | None) -> None:
+    def _learn(self) -> None:
+        start = time.perf_counter()
         self._unlearned = 0
-        with self._clock.stage(Stage.LEARN):
-            groups = lesson(self._works, now, model, self._generator)
-            if groups:
-                model.fit(groups, self.cancel)
+        groups = lesson(self._works, self._newest, self._model, self._generator)
+        if groups:
+            self._model.fit(groups, self.cancel)
+        self._lesson_s += time.perf_counter() - start
 
     def _progress(self) -> Progress:
         fraction, low, high = estimate_eta(

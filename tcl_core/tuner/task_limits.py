@@ -49,6 +49,11 @@ class TaskLimits:
         """Trials left by task key; tasks without a budget of their own are not in it."""
         return self._left
 
+    @property
+    def spent(self) -> frozenset[str]:
+        """Keys of the tasks whose budget is used up."""
+        return frozenset(key for key, left in self._left.items() if not left)
+
     def bounded(self, budget: Budget, tasks: Sequence[str]) -> Budget:
         """The budget of a run of these tasks: where each has one of its own, their sum bounds the trials."""
         if not all(key in self._left for key in tasks):

@@ -15,6 +15,7 @@ from tcl_core.inspection.find import find_record
 from tcl_core.measure import Measurer
 from tcl_core.store import Workspace
 from tcl_core.tuner import Tuner
+from tcl_core.tuner.measuring import measurer_for
 from tcl_core.what_if.bench import Bench, bare, loop_uses
 from tcl_core.what_if.lender import Lender, WorkspaceLender
 from tcl_core.what_if_events import (
@@ -121,5 +122,5 @@ class WhatIfRoom:
         if self._measurer is None or self._measures != wanted:
             if self._measurer is not None:
                 self._measurer.close()
-            self._measurer, self._measures = Measurer(platform, config), wanted
+            self._measurer, self._measures = measurer_for(platform, config), wanted
         return self._measurer

@@ -214,7 +214,9 @@ class RecordedRun:
         yield self._stamp(events.PhaseChanged(stage=Stage.LEARN, task_key=task.key))
         rho = None if number < 3 else min(0.93, 0.3 + number / 45)
         yield self._stamp(
-            events.RoundFinished(round=number, state=self._states[index], rank_correlation=rho, learn_s=0.6)
+            events.RoundFinished(
+                round=number, state=self._states[index], rank_correlation=rho, search_s=0.4, learn_s=0.6
+            )
         )
 
     def _record(self, index: int, number: int) -> Record:

@@ -57,7 +57,7 @@ def phase(at: float, stage: Stage) -> events.PhaseChanged:
 
 def finished_round(key: str, rho: float | None) -> events.RoundFinished:
     state = TaskState(task=replace(TASK, key=key), trials=3)
-    return events.RoundFinished(round=0, state=state, rank_correlation=rho, learn_s=0.5)
+    return events.RoundFinished(round=0, state=state, rank_correlation=rho, search_s=0.4, learn_s=0.5)
 
 
 def test_a_record_is_kept_without_its_trace_and_found_again() -> None:
@@ -224,6 +224,15 @@ def test_many_decisions_are_counted_where_they_do_not_fit() -> None:
     shown = card.count("·16·16·4")
     assert f"… {40 - shown} more" in card
     assert max(map(len, card.splitlines())) < 70
+
+
+@pytest.mark.parametrize(
+    ("learn_s", "last"), [(0.5, "2 scored records, searched in 0.4 s, learned in 0.5 s"), (0.0, "searched in 0.4 s")]
+)
+def test_a_round_tells_of_a_lesson_only_where_there_was_one(learn_s: float, last: str) -> None:
+    rounds = RoundSeries()
+    rounds.add(replace(finished_round("a", 0.5), learn_s=learn_s), np.array([0.1, 0.2]), np.array([2e-3, 1e-3]))
+    assert plot_wording.round_card(rounds.points("")[0], "fused_matmul").endswith(last)
 
 
 def test_tables_have_a_cell_for_every_column(qtbot: QtBot) -> None:

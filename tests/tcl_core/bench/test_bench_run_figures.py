@@ -31,7 +31,7 @@ def started() -> RunStarted:
 
 def round_finished(number: int) -> RoundFinished:
     state = TaskState(task=NOTHING)
-    return RoundFinished(round=number, state=state, rank_correlation=None, learn_s=0.0)
+    return RoundFinished(round=number, state=state, rank_correlation=None, search_s=0.0, learn_s=0.0)
 
 
 def played(clock: Clock, *steps: tuple[float, Event]) -> Iterator[Event]:

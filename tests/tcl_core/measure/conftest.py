@@ -111,7 +111,7 @@ def platform() -> Platform:
 @pytest.fixture(scope="session")
 def measurer(platform: Platform) -> Iterator[Measurer]:
     """One for all tests that end with it fit for the next one, as the tuner's must be."""
-    config = MeasureConfig(run_timeout_s=2.5, min_repeat_s=0.002, memory_bytes=1 << 30)
+    config = MeasureConfig(compile_workers=2, run_timeout_s=2.5, min_repeat_s=0.002, memory_bytes=1 << 30)
     with Measurer(platform, config) as measurer:
         yield measurer
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from multiprocessing import Pipe
 
@@ -13,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import Failure, MeasureRequest, Stage
-from tcl_core.errors import Interrupted
+from tcl_core.domain import Failure, MeasureRequest, MeasureResult, Stage
+from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.messages import Compiled, CompileJob, Failed, ForgetJob, Timed, TimeJob
@@ -115,6 +117,9 @@ class FakePool:
         self.alive[worker.pid] = worker
         return worker
 
+    def refuse(self) -> FakeWorker:
+        raise UserError("measure", "No process can be started to measure in.")
+
     def bury(self, worker: FakeWorker, *, kill: bool) -> tuple[int | None, str]:
         del self.alive[worker.pid]
         worker.connection.close()
@@ -133,6 +138,18 @@ class FakePool:
         requests = [MeasureRequest(id=number, module_json="") for number in range(len(self.fates))]
         return Batch(self.seats, replace(config, visits=visits), requests, best_s, cancel)
 
+    def results(
+        self,
+        best_s: float | None = None,
+        workers: int = 2,
+        cancel: CancelToken | None = None,
+        visits: int = 1,
+        config: MeasureConfig = CONFIG,
+    ) -> Generator[MeasureResult, None, None]:
+        batch = self.batch(best_s, workers, cancel, visits, config)
+        with contextlib.closing(batch):
+            yield from batch.results()
+
     def end(self) -> None:
         for seat in self.seats:
             seat.leave()
@@ -147,7 +164,7 @@ class FakePool:
 )
 def test_every_request_has_exactly_one_result_and_the_right_one(fates: list[str], workers: int, visits: int) -> None:
     pool = FakePool(fates)
-    results = list(pool.batch(workers=workers, visits=visits).run())
+    results = list(pool.results(workers=workers, visits=visits))
     assert sorted(result.id for result in results) == list(range(len(fates)))
     for result in results:
         fate = fates[result.id]
@@ -166,14 +183,14 @@ def test_every_request_has_exactly_one_result_and_the_right_one(fates: list[str]
 
 def test_the_best_inside_the_batch_counts_for_the_next() -> None:
     pool = FakePool(["fine"] * 4)
-    list(pool.batch(best_s=None, workers=1).run())
+    list(pool.results(best_s=None, workers=1))
     assert pool.bests == [None, 1.0, 1 / 2, 1 / 3]
     pool.end()
 
 
 def test_a_better_best_from_before_stays() -> None:
     pool = FakePool(["fine"] * 3)
-    list(pool.batch(best_s=0.1, workers=1).run())
+    list(pool.results(best_s=0.1, workers=1))
     assert pool.bests == [0.1, 0.1, 0.1]
     pool.end()
 
@@ -181,7 +198,7 @@ def test_a_better_best_from_before_stays() -> None:
 def test_the_quietest_visit_counts_and_the_others_are_between() -> None:
     pool = FakePool(["fine"] * 3)
     pool.slowdowns = [1.5, 1.0, 2.0]
-    results = {result.id: result for result in pool.batch(workers=1, visits=3).run()}
+    results = {result.id: result for result in pool.results(workers=1, visits=3)}
     assert pool.timed == [0, 1, 2] * 3
     assert [results[number].latencies_s for number in range(3)] == [(1.0,), (1 / 2,), (1 / 3,)]
     assert results[0].run_s == 3 * 2.0
@@ -190,7 +207,7 @@ def test_the_quietest_visit_counts_and_the_others_are_between() -> None:
 
 def test_a_crash_at_a_later_visit_is_the_result_and_what_was_lost_is_timed_again() -> None:
     pool = FakePool(["dies at its second visit", "fine"])
-    results = {result.id: result for result in pool.batch(workers=1, visits=2).run()}
+    results = {result.id: result for result in pool.results(workers=1, visits=2)}
     assert results[0].failure is not None and results[0].latencies_s == ()
     assert results[1].latencies_s == (1 / 2,)
     pool.end()
@@ -198,7 +215,7 @@ def test_a_crash_at_a_later_visit_is_the_result_and_what_was_lost_is_timed_again
 
 def test_last_words_are_kept() -> None:
     pool = FakePool(["time death"])
-    (result,) = pool.batch().run()
+    (result,) = pool.results()
     assert result.failure is not None
     assert "last words" in result.failure.message
     pool.end()
@@ -208,7 +225,7 @@ def test_last_words_are_kept() -> None:
 def test_a_stop_leaves_idle_workers_that_hold_nothing(asked_after: int) -> None:
     cancel = CancelToken()
     pool = FakePool(["fine"] * 6)
-    results = pool.batch(cancel=cancel).run()
+    results = pool.results(cancel=cancel)
     for _ in range(asked_after):
         next(results)
     cancel.stop()
@@ -221,7 +238,7 @@ def test_a_stop_leaves_idle_workers_that_hold_nothing(asked_after: int) -> None:
 
 def test_a_caller_that_leaves_early_leaves_idle_workers() -> None:
     pool = FakePool(["fine"] * 6)
-    results = pool.batch().run()
+    results = pool.results()
     next(results)
     results.close()
     assert not any(worker.held for worker in pool.alive.values())
@@ -236,11 +253,81 @@ def test_a_compilation_far_slower_than_the_others_is_given_up(
     pool = FakePool(["fine"] * 4 + ["compiles slowly"])
     pool.compile_s = 0.001
     config = replace(CONFIG, compile_timeout_s=5.0, compile_patience=patience)
-    results = {result.id: result for result in pool.batch(workers=1, config=config).run()}
+    results = {result.id: result for result in pool.results(workers=1, config=config)}
     assert all(results[number].failure is None for number in range(4)), "what was lost with it is compiled again"
     failure = results[4].failure
     assert (failure.cause if failure else None) == cause
     pool.end()
+
+
+def test_all_is_compiled_and_nothing_timed_before_results_are_asked_for() -> None:
+    pool = FakePool(["fine", "compile error", "fine"])
+    with contextlib.closing(pool.batch()) as batch:
+        batch.begin()
+        wait_for(lambda: batch.compiled_at is not None)
+        assert sum(len(seat.held) for seat in pool.seats) == 2
+        assert pool.timed == []
+        assert sorted(result.id for result in batch.results()) == [0, 1, 2]
+    pool.end()
+
+
+def test_a_batch_that_is_closed_before_its_results_leaves_idle_workers() -> None:
+    pool = FakePool(["fine"] * 4)
+    with contextlib.closing(pool.batch()) as batch:
+        batch.begin()
+    assert not any(seat.busy or seat.held for seat in pool.seats)
+    assert not any(worker.held for worker in pool.alive.values())
+    pool.end()
+
+
+def test_no_job_is_given_while_a_batch_is_still_or_paused() -> None:
+    pool, cancel = FakePool(["fine"] * 4), CancelToken()
+    cancel.pause()
+    with contextlib.closing(pool.batch(workers=1, cancel=cancel)) as batch:
+        batch.begin()
+        with batch.still():
+            cancel.resume()
+            time.sleep(0.1)
+            assert batch.compiled_at is None
+            assert not any(seat.busy or seat.held for seat in pool.seats)
+        cancel.pause()
+        time.sleep(0.1)
+        cancel.resume()
+        assert len(list(batch.results())) == 4
+    pool.end()
+
+
+def test_a_pause_while_it_compiles_is_the_callers_to_spend() -> None:
+    pool, cancel = FakePool(["fine"] * 2), CancelToken()
+    spent: list[str] = []
+
+    def spend() -> None:
+        spent.append(threading.current_thread().name)
+        cancel.resume()
+
+    cancel.while_held = spend
+    cancel.pause()
+    with contextlib.closing(pool.batch(cancel=cancel)) as batch:
+        batch.begin()
+        assert len(list(batch.results())) == 2
+    assert spent == [threading.current_thread().name]
+    pool.end()
+
+
+def test_what_goes_wrong_beside_the_caller_reaches_it() -> None:
+    pool = FakePool(["fine"])
+    pool.spawn = pool.refuse  # type: ignore[method-assign]
+    batch = pool.batch()
+    with contextlib.closing(batch), pytest.raises(UserError, match="No process"):
+        batch.begin()
+        list(batch.results())
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 @pytest.mark.slow
@@ -248,7 +335,8 @@ def test_a_real_compilation_that_takes_too_long_costs_one_result(pool: WorkerPoo
     seat = Seat(pool)
     requests = [MeasureRequest(id=number, module_json=modules["matmul"]) for number in range(2)]
     impatient = MeasureConfig(compile_timeout_s=0.0)
-    results = list(Batch([seat], impatient, requests, None, None).run())
+    with contextlib.closing(Batch([seat], impatient, requests, None, None)) as batch:
+        results = list(batch.results())
     assert [result.id for result in results] == [0, 1]
     for result in results:
         assert result.failure is not None

@@ -36,7 +36,7 @@ def test_no_worker_outlives_its_engine(
 ) -> None:
     order = tmp_path / "order"
     requests = [MeasureRequest(id=number, module_json=modules["hang"]) for number in range(2)]
-    order.write_bytes(pickle.dumps((platform, MeasureConfig(run_timeout_s=600.0), requests)))
+    order.write_bytes(pickle.dumps((platform, MeasureConfig(compile_workers=2, run_timeout_s=600.0), requests)))
     script = tmp_path / "engine.py"
     script.write_text(_ENGINE, encoding="utf-8")
     root = Path(__file__).parents[3]

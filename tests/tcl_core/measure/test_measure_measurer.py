@@ -155,7 +155,7 @@ def test_a_killed_process_is_replaced(
 
 
 def test_closing_leaves_no_process_and_starting_again_works(platform: Platform, modules: dict[str, str]) -> None:
-    measurer = Measurer(platform, MeasureConfig())
+    measurer = Measurer(platform, MeasureConfig(compile_workers=2))
     measurer.start()
     pids = measurer.process_ids
     assert len(pids) == 3
@@ -171,7 +171,7 @@ def test_closing_leaves_no_process_and_starting_again_works(platform: Platform, 
 
 def test_a_platform_that_cannot_run_here_is_refused(platform: Platform) -> None:
     with pytest.raises(UserError, match="the test machine"):
-        Measurer(dataclasses.replace(platform, runnable=False), MeasureConfig()).start()
+        Measurer(dataclasses.replace(platform, runnable=False), MeasureConfig(compile_workers=1)).start()
 
 
 def test_idle_workers_do_not_spin(measurer: Measurer, modules: dict[str, str]) -> None:

@@ -1,14 +1,21 @@
-"""When a run learns: when enough is new, and from the rest before it ends."""
+"""When a run learns and searches: when enough is new, and while another task's candidates compile."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 from quick_run import heaviest, quick_run
 
 from tcl_core.checkpoints import describe
 from tcl_core.config import Budget
+from tcl_core.domain import MeasureResult, Stage
 from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
+from tcl_core.measure.batch import Batch
+from tcl_core.tuner import Tuner
+from tcl_core.tuner.ahead import Prepared
 from tcl_core.tuner.lesson import WORTHWHILE
 from tcl_core.tuner.opening import Opened
 
@@ -17,19 +24,61 @@ TRIALS = WORTHWHILE + 4
 
 def test_a_lesson_waits_until_enough_is_new_and_none_is_left_out(opened: Opened, tmp_path: Path) -> None:
     events = quick_run(tmp_path, opened, Budget(trials=TRIALS), heaviest(opened, 3))
-    new, lessons = 0, 0
+    before, new, lessons = 0, 0, 0
     for event in events:
         new += isinstance(event, RecordMeasured)
         if isinstance(event, RoundFinished):
-            assert learned_just_before(events, event) == (new >= WORTHWHILE)
-            lessons += new >= WORTHWHILE
-            new = 0 if new >= WORTHWHILE else new
+            learned = event.learn_s > 0
+            assert not learned or new >= WORTHWHILE
+            lessons += learned
+            # A lesson beside the round's compiling had not seen what was measured afterwards.
+            new = 0 if learned and before < WORTHWHILE else new - before if learned else new
+            before = new
     assert lessons == 1
     own = tmp_path / "checkpoints" / f"{opened.platform.fingerprint}-random.safetensors"
     kept = describe(own).origin
     assert kept is not None and kept.records == TRIALS
 
 
-def learned_just_before(events: list[Event], end: RoundFinished) -> bool:
-    before = events[events.index(end) - 1]
-    return isinstance(before, PhaseChanged) and before.stage.value == "learn"
+def test_the_next_task_is_searched_while_one_compiles(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    results, prepare = Batch.results, Tuner._prepare
+
+    def noted_results(batch: Batch) -> Iterator[MeasureResult]:
+        order.append("results")
+        return results(batch)
+
+    def noted_prepare(tuner: Tuner, *arguments: Any) -> Prepared:
+        order.append("search")
+        return prepare(tuner, *arguments)
+
+    monkeypatch.setattr(Batch, "results", noted_results)
+    monkeypatch.setattr(Tuner, "_prepare", noted_prepare)
+    tasks = heaviest(opened, 3)
+    events = quick_run(tmp_path, opened, Budget(trials=6), tasks)
+    assert order == ["search", "search", "results", "search", "results", "results"]
+    assert phases(events).count(Stage.SEARCH) == 1
+    assert sum(isinstance(event, RecordMeasured) for event in events) == 6
+    rounds = [event for event in events if isinstance(event, RoundFinished)]
+    assert [event.state.task.key for event in rounds] == list(tasks)
+    assert all(event.search_s > 0 for event in rounds)
+
+
+def test_a_run_of_one_task_waits_for_its_results(opened: Opened, tmp_path: Path) -> None:
+    events = quick_run(tmp_path, opened, Budget(trials=6), heaviest(opened, 1))
+    rounds = sum(isinstance(event, RoundFinished) for event in events)
+    assert phases(events).count(Stage.SEARCH) == rounds
+
+
+def test_the_same_seed_chooses_the_same_first_rounds(opened: Opened, tmp_path: Path) -> None:
+    def chosen(name: str) -> list[str]:
+        events = quick_run(tmp_path / name, opened, Budget(trials=6), heaviest(opened, 3))
+        return sorted(str(event.record.candidate) for event in events if isinstance(event, RecordMeasured))
+
+    assert chosen("one") == chosen("two")
+
+
+def phases(events: list[Event]) -> list[Stage]:
+    return [event.stage for event in events if isinstance(event, PhaseChanged)]
