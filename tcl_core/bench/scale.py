@@ -85,8 +85,8 @@ def measure_run(workspace: Path) -> dict[str, Any]:
     Returns:
         open_s: until the network is imported.
         start_s: from there until the first round searches.
-        own_s: of each round, searching and learning, some of it while another task compiles.
-        whole_s: from the end of each round to the end of the next.
+        own_s: of each round, searching and learning, most of it while another task compiles.
+        whole_s: from the end of the round before.
         memory_mb: greatest resident memory of this process.
     """
     begun = time.perf_counter()
