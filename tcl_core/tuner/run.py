@@ -56,6 +56,10 @@ _REPLAYING_SHARE = 8
 _NO_EXPORT = "No C compiler was found, so nothing was exported; install gcc or the ziglang package, then run export."
 
 
+_RESIDENT = 1 << 16
+"""Records kept in memory beyond those of the tasks at work; 3 kB each. A workspace may hold millions."""
+
+
 class Tuner:
     """One run. `events` does the work and yields what a watcher is told; the cancel token may be used from any thread.
 
@@ -283,6 +287,15 @@ class Tuner:
         )
         self._lesson_s = 0.0
         self._rounds += 1
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Keep the memory bounded, however many records the workspace holds."""
+        if sum(work.resident for work in self._works.values()) > _RESIDENT:
+            at_work = {self._newest, self._ahead.task_key if self._ahead else None}
+            for key, work in self._works.items():
+                if key not in at_work:
+                    work.forget()
 
     def _lenders(self) -> list[Relative]:
         """Tasks with a success, of this run and of other networks in the workspace."""

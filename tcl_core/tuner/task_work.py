@@ -38,7 +38,7 @@ class Earlier:
     """What earlier runs measured of a task: counted at once, read when it is needed.
 
     Attributes:
-        read: the records, in order; their traces may be empty.
+        read: all records there are by then, in order; their traces may be empty.
     """
 
     count: RecordCount = field(default_factory=RecordCount)
@@ -64,7 +64,7 @@ class TaskWork:
         self.state = TaskState(task=task, trials=count.trials, failures=count.failures, best_s=count.best_s)
         if count.trials:
             self.close_round(exhausted=False)
-        self._earlier: Earlier | None = earlier if count.trials else None
+        self._earlier, self._unread = earlier, count.trials > 0
         self._evolution = Evolution(search)
         self.scored = 0
         self.rejected: dict[str, int] = {}
@@ -101,10 +101,23 @@ class TaskWork:
         self._read_earlier()
         return self._records
 
+    @property
+    def resident(self) -> int:
+        """Records in memory."""
+        return len(self._records)
+
+    def forget(self) -> None:
+        """Let go of the records: they are read again when they are needed. What replay rejected is forgotten with them.
+
+        Only for one whose `Earlier` reads what is measured now as well.
+        """
+        self._unread = True
+        self._records, self._seen, self._hashes = [], set(), set()
+
     def add_records(self, records: Sequence[Record]) -> None:
-        """Take in what was measured now."""
-        self._read_earlier()
-        self._take(records)
+        """Take in what was measured now, and lies where `Earlier` reads."""
+        if not self._unread:
+            self._take(records)
         self.state = replace(
             self.state,
             trials=self.state.trials + len(records),
@@ -113,9 +126,9 @@ class TaskWork:
         )
 
     def _read_earlier(self) -> None:
-        if self._earlier is not None:
-            earlier, self._earlier = self._earlier, None
-            self._take(earlier.read())
+        if self._unread:
+            self._unread = False
+            self._take(self._earlier.read())
 
     def _take(self, records: Sequence[Record]) -> None:
         self._records += records

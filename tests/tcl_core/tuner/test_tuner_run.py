@@ -18,6 +18,7 @@ from tcl_core.tuner import Tuner
 from tcl_core.tuner.ahead import Prepared
 from tcl_core.tuner.lesson import WORTHWHILE
 from tcl_core.tuner.opening import Opened
+from tcl_core.tuner.task_work import TaskWork
 
 TRIALS = WORTHWHILE + 4
 
@@ -78,6 +79,25 @@ def test_the_same_seed_chooses_the_same_first_rounds(opened: Opened, tmp_path: P
         return sorted(str(event.record.candidate) for event in events if isinstance(event, RecordMeasured))
 
     assert chosen("one") == chosen("two")
+
+
+def test_only_the_tasks_at_work_keep_their_records_where_there_are_many(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tcl_core.tuner.run._RESIDENT", 2)
+    forgotten: list[str] = []
+    forget = TaskWork.forget
+
+    def noted(work: TaskWork) -> None:
+        forgotten.append(work.task.key)
+        forget(work)
+
+    monkeypatch.setattr(TaskWork, "forget", noted)
+    first, second, third = heaviest(opened, 3)
+    events = quick_run(tmp_path, opened, Budget(trials=6), (first, second, third))
+    assert sum(isinstance(event, RecordMeasured) for event in events) == 6
+    # The third is measured last; before that it was prepared while the second was.
+    assert forgotten == [first, first, second]
 
 
 def phases(events: list[Event]) -> list[Stage]:

@@ -170,3 +170,28 @@ def test_what_earlier_runs_measured_counts_at_once_and_is_read_when_it_is_needed
     work.add_records([replace(stored[0], latencies_s=(5e-4,))])
     assert list(work.records[:3]) == stored and reads == [1]
     assert (work.state.trials, work.state.best_s) == (4, 5e-4)
+
+
+def test_records_that_are_let_go_are_read_again_and_none_is_counted_twice(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    stored: list[Record] = []
+    earlier = Earlier(read=lambda: tuple(stored))
+    work = TaskWork(matmul_task, cpu_platform.target_json, platform_features(cpu_platform), SEARCH, earlier)
+
+    def measure(latency_s: float) -> None:
+        new = [record_of(replay, latency_s) for replay, _ in propose(work, model, 3)]
+        stored.extend(new)
+        work.add_records(new)
+
+    measure(1e-3)
+    assert work.resident == 3
+    work.forget()
+    assert work.resident == 0 and (work.state.trials, work.state.best_s) == (3, 1e-3)
+    measure(5e-4)
+    assert list(work.records) == stored and len({record.candidate for record in stored}) == 6
+    work.forget()
+    unread = replace(stored[0], latencies_s=(2e-4,))
+    stored.append(unread)
+    work.add_records([unread])
+    assert list(work.records) == stored and (work.state.trials, work.state.best_s) == (7, 2e-4)
