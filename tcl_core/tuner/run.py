@@ -294,7 +294,7 @@ class Tuner:
         if sum(work.resident for work in self._works.values()) > _RESIDENT:
             at_work = {self._newest, self._ahead.task_key if self._ahead else None}
             for key, work in self._works.items():
-                if key not in at_work:
+                if work.resident and key not in at_work:
                     work.forget()
 
     def _lenders(self) -> list[Relative]:
