@@ -54,3 +54,17 @@ def test_first_rounds_leave_half_of_the_trials(trials: int, tasks: int) -> None:
 
 def test_trials_left_never_fall_below_zero() -> None:
     assert RunClock(Budget(trials=5), CancelToken()).trials_left(9) == 0
+
+
+def test_waiting_counts_from_a_moment_that_has_come_without_what_was_paused() -> None:
+    token = CancelToken()
+    clock = RunClock(Budget(), token)
+    assert clock.waited_s(None, 0.0) == 0.0
+    moment = time.perf_counter() - 3.0
+    assert 3.0 <= clock.waited_s(moment, token.held_s) < 4.0
+    held_s = token.held_s
+    with token.set_aside():
+        time.sleep(0.2)
+    passed_s = time.perf_counter() - moment
+    assert clock.waited_s(moment, held_s) <= passed_s - 0.1
+    assert clock.waited_s(time.perf_counter(), held_s) == 0.0, "a pause before the moment takes nothing below zero"
