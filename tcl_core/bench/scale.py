@@ -106,8 +106,8 @@ def measure_run(workspace: Path) -> dict[str, Any]:
         match event:
             case RunStarted():
                 start_s = now - ready
-            case PhaseChanged() if event.stage is Stage.SEARCH:
-                round_start = now if not whole_s else round_start
+            case PhaseChanged() if event.stage is Stage.SEARCH and not whole_s:
+                round_start = now
             case RoundFinished():
                 whole_s.append(now - round_start)
                 own_s.append(event.search_s + event.learn_s)

@@ -191,7 +191,7 @@ def _how_measured(measure: MeasureConfig) -> list[str]:
         "## How it was measured",
         "",
         "Candidates are distinct draws from a task's sketches, replayed, postprocessed and deduplicated by structural "
-        f"hash. They are compiled side by side and timed one at a time on "
+        "hash. They are compiled side by side and timed one at a time on "
         "seeded random arguments: one run to warm up, then a quick one. A candidate whose quick run is slower than "
         f"{measure.cutoff:g} times the best of its task so far is cut off there and keeps that one latency. The others "
         f"are timed {_times(measure.repeats)}, each over at least {measure.min_repeat_s * 1e3:g} ms. A latency is the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
@@ -130,12 +130,10 @@ class Measurer:
                 cancel.checkpoint()
                 Seat.wait(busy, STOP_POLL_S)
             own = Seat(self._pool)
-            batch = Batch([own], self._config, [request], None, cancel)
             try:
-                batch.begin()
-                (result,) = batch.results()
+                with closing(Batch([own], self._config, [request], None, cancel)) as batch:
+                    (result,) = batch.results()
             finally:
-                batch.close()
                 own.leave()
         return result
 

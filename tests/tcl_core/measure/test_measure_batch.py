@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from multiprocessing import Pipe
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -138,16 +139,8 @@ class FakePool:
         requests = [MeasureRequest(id=number, module_json="") for number in range(len(self.fates))]
         return Batch(self.seats, replace(config, visits=visits), requests, best_s, cancel)
 
-    def results(
-        self,
-        best_s: float | None = None,
-        workers: int = 2,
-        cancel: CancelToken | None = None,
-        visits: int = 1,
-        config: MeasureConfig = CONFIG,
-    ) -> Generator[MeasureResult, None, None]:
-        batch = self.batch(best_s, workers, cancel, visits, config)
-        with contextlib.closing(batch):
+    def results(self, **options: Any) -> Generator[MeasureResult, None, None]:
+        with contextlib.closing(self.batch(**options)) as batch:
             yield from batch.results()
 
     def end(self) -> None:

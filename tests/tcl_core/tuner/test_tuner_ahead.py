@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pytest
+from tuner_records import task_of
 
 from tcl_core.config import SchedulerConfig
-from tcl_core.domain import Task, TaskState
+from tcl_core.domain import TaskState
 from tcl_core.search.scheduler import TaskScheduler
 from tcl_core.tuner.ahead import choose_ahead
 
@@ -15,20 +16,10 @@ SCHEDULER = TaskScheduler(SchedulerConfig())
 
 
 def state(key: str, best_s: float | None = None, *, exhausted: bool = False) -> TaskState:
-    task = Task(
-        key=key,
-        name=key,
-        weight=1,
-        module_json="",
-        flops=1e9,
-        bytes_moved=1e6,
-        dtype="float32",
-        axes=(),
-        arguments=(),
-        anchor="conv2d",
-    )
     history_s = () if best_s is None else (best_s,)
-    return TaskState(task=task, trials=16 * len(history_s), best_s=best_s, history_s=history_s, exhausted=exhausted)
+    return TaskState(
+        task=task_of(key), trials=16 * len(history_s), best_s=best_s, history_s=history_s, exhausted=exhausted
+    )
 
 
 def ahead(states: list[TaskState], at_work: str, spent: Collection[str] = ()) -> str | None:

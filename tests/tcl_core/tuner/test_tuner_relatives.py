@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tuner_records import record
+from tuner_records import record, task_of
 
 from tcl_core.domain import Candidate, DecisionDomain, DecisionKind, LoopAxis, Network, Platform, Sketch, Task
 from tcl_core.store import Workspace
@@ -16,18 +16,7 @@ TILES = {64: ((1, 64), (2, 32), (4, 16), (8, 8)), 128: ((2, 64), (4, 32), (8, 16
 
 
 def task(key: str, extent: int, anchor: str = "matmul") -> Task:
-    return Task(
-        key=key,
-        name=key,
-        weight=1,
-        module_json="{}",
-        flops=1.0,
-        bytes_moved=1.0,
-        dtype="float32",
-        axes=(LoopAxis(extent=extent, kind="spatial"),),
-        arguments=(),
-        anchor=anchor,
-    )
+    return task_of(key, axes=(LoopAxis(extent=extent, kind="spatial"),), anchor=anchor)
 
 
 def sketches(key: str, values: tuple[tuple[int, ...], ...]) -> tuple[Sketch, ...]:

@@ -6,32 +6,16 @@ from pathlib import Path
 
 import pytest
 from quick_run import heaviest, quick_run
+from tuner_records import task_of
 
 from tcl_core.config import Budget
-from tcl_core.domain import Task
 from tcl_core.errors import UserError
 from tcl_core.events import GainsExpected, RecordMeasured, RunStarted
 from tcl_core.store import Workspace
 from tcl_core.tuner.opening import Opened
 from tcl_core.tuner.task_limits import TaskLimits, by_key
 
-
-def task(key: str, name: str) -> Task:
-    return Task(
-        key=key,
-        name=name,
-        weight=1,
-        module_json="",
-        flops=1e6,
-        bytes_moved=1e6,
-        dtype="float32",
-        axes=(),
-        arguments=(),
-        anchor="dense",
-    )
-
-
-TASKS = (task("k0", "fused_dense"), task("k1", "fused_softmax"))
+TASKS = (task_of("k0", name="fused_dense"), task_of("k1", name="fused_softmax"))
 
 
 def test_a_person_names_a_task_or_its_key() -> None:

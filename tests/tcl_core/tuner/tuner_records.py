@@ -1,10 +1,26 @@
-"""Records for tests of the tuner."""
+"""Tasks and records for tests of the tuner."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Source, Stage
+from tcl_core.domain import Candidate, Failure, Rationale, Record, Replay, Source, Stage, Task
+
+
+def task_of(key: str, **about: Any) -> Task:
+    """A task of one convolution, but for what is said about it."""
+    plain = {
+        "name": key,
+        "weight": 1,
+        "module_json": "{}",
+        "flops": 1e9,
+        "bytes_moved": 1e6,
+        "dtype": "float32",
+        "axes": (),
+        "arguments": (),
+        "anchor": "conv2d",
+    }
+    return Task(key=key, **(plain | about))
 
 
 def record(
