@@ -1,7 +1,7 @@
-"""One race over the same tasks and trials: ours, cold and from the checkpoint that ships, against the peers.
+"""One race over a network, at equal trials: ours, cold and from the checkpoint that ships, against the peers.
 
-What counts at the end is timed anew, all contenders' best schedules of a task in turns and by the same rules: what each
-measured on its way is only its own business.
+What counts at the end is timed anew, all contenders' best schedules in turns and by the same rules: what each measured
+on its way is only its own business.
 """
 
 from __future__ import annotations
@@ -9,21 +9,23 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Final
 
+from tcl_core.bench.course import ROUND, lay_out
 from tcl_core.bench.lap import Improvement, Lap, network_s
 from tcl_core.bench.stock import StockRequest, run_stock
 from tcl_core.bench.tenset_mlp import trained_tenset_mlp
-from tcl_core.config import CAREFUL, Budget, NetworkConfig, RunConfig, SchedulerConfig
+from tcl_core.config import CAREFUL, Budget, RunConfig, SchedulerConfig
 from tcl_core.domain import Failure, MeasureRequest, Stage, Task
+from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, PhaseChanged, RecordMeasured
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
-from tcl_core.tuner import Opened, Tuner, open_network
+from tcl_core.tuner import Opened, Tuner
 from tcl_core.tuner.measuring import measurer_for
 
 COLD: Final = "TCL Studio, cold"
@@ -32,11 +34,8 @@ XGB: Final = "stock tune_tasks, xgb"
 MLP: Final = "stock tune_tasks, TenSet-MLP"
 RANDOM: Final = "random candidates"
 
-TASKS, TRIALS_PER_TASK, ROUND = 3, 64, 32
 ENDLESS = SchedulerConfig(min_gain=0.0, patience=1_000_000)
 """Stock knows no "no expected gain", so that equal trials are compared only without it."""
-
-SUBJECT = f"the {TASKS} tasks of the bundled sample with most FLOPs, {TASKS * TRIALS_PER_TASK} trials in all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +43,7 @@ class Race:
     """How one race went.
 
     Attributes:
+        tasks: ours.
         laps: by contender.
         network_s: sum of weight x latency of each contender's best schedules, timed anew.
     """
@@ -54,14 +54,22 @@ class Race:
 
 
 class Track:
-    """Tasks, platform and the trained peer; races are run on it one after another. A context manager."""
+    """A network's tasks and the trained peer; races are run on it one after another. A context manager.
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    Args:
+        networks: one ONNX file at most; none stands for one convolution.
+        same_tasks: the peers get our tasks instead of importing the network themselves.
+
+    Raises:
+        UserError: more than one network, or one that cannot be imported.
+    """
+
+    def __init__(self, report: Callable[[str], None], networks: Sequence[str] = (), *, same_tasks: bool) -> None:
+        if len(networks) > 1:
+            raise UserError("bench", "A race is over one network; give one --network at a time.")
         self._report = report
         self._folder = tempfile.TemporaryDirectory(prefix="tcl-studio-")
-        self.opened = open_network(None, "cpu", None, NetworkConfig())
-        found = sorted(self.opened.tasks, key=lambda task: -task.weight * task.flops)
-        self.tasks = tuple(found[:TASKS])
+        self.course = lay_out(next(iter(networks), None), Path(self._folder.name), same_tasks=same_tasks)
 
     def __enter__(self) -> Track:
         return self
@@ -78,18 +86,18 @@ class Track:
         found = self._timed_anew(laps)
         for name, seconds in found.items():
             self._report(f"{name}: {seconds * 1e6:,.1f} us")
-        return Race(tasks=self.tasks, laps=laps, network_s=found)
+        return Race(tasks=self.course.tasks, laps=laps, network_s=found)
 
     def _lap(self, name: str, seed: int) -> Lap:
-        trials = len(self.tasks) * TRIALS_PER_TASK
+        course = self.course
         if name in {COLD, WARM}:
             workspace = Path(self._folder.name) / f"{'cold' if name == COLD else 'warm'}-{seed}"
             checkpoint = "none" if name == COLD else None
-            return tune_ours(self.opened, self.tasks, trials, seed, workspace, checkpoint, ENDLESS)
+            return tune_ours(course.opened, course.tasks, course.trials, seed, workspace, checkpoint, ENDLESS)
         request = StockRequest(
-            tasks=self.tasks,
-            target_json=self.opened.platform.target_json,
-            trials=trials,
+            tasks=course.peers_tasks,
+            target_json=course.opened.platform.target_json,
+            trials=course.trials,
             round_size=ROUND,
             seed=seed,
         )
@@ -100,17 +108,22 @@ class Track:
         return run_stock(request)
 
     def _timed_anew(self, laps: Mapping[str, Lap]) -> dict[str, float]:
+        """A task that a contender found no schedule for is timed as it was imported."""
+        tasks = {name: self.course.tasks if name in {COLD, WARM} else self.course.peers_tasks for name in laps}
+        entries = [(name, task) for name in laps for task in tasks[name]]
+        modules = {name: dict(lap.modules) for name, lap in laps.items()}
+        requests = [
+            MeasureRequest(id=at, module_json=modules[name].get(task.key, task.module_json))
+            for at, (name, task) in enumerate(entries)
+        ]
         latencies_s: dict[str, dict[str, float]] = {name: {} for name in laps}
         rules = replace(CAREFUL, repeats=3, cutoff=math.inf)
-        with measurer_for(self.opened.platform, rules) as measurer:
-            for task in self.tasks:
-                found = {name: dict(lap.modules).get(task.key) for name, lap in laps.items()}
-                names = [name for name, module in found.items() if module is not None]
-                requests = [MeasureRequest(id=at, module_json=found[name] or "") for at, name in enumerate(names)]
-                for result in measurer.measure(requests, None):
-                    if result.latencies_s:
-                        latencies_s[names[result.id]][task.key] = median(result.latencies_s)
-        return {name: network_s(self.tasks, found) for name, found in latencies_s.items()}
+        with measurer_for(self.course.opened.platform, rules) as measurer:
+            for result in measurer.measure(requests, None):
+                name, task = entries[result.id]
+                if result.latencies_s:
+                    latencies_s[name][task.key] = median(result.latencies_s)
+        return {name: network_s(tasks[name], found) for name, found in latencies_s.items()}
 
 
 def tune_ours(

@@ -10,9 +10,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tcl_core.config import NetworkConfig
 
+NETWORK = "one 3x3 convolution, 256 channels, 14x14, with bias and ReLU, float32"
 SUBJECT = "one 3x3 convolution, summed directly, 256 channels, 14x14, with bias and ReLU, float32"
 IMPORTED = NetworkConfig(winograd=False)
-"""How it is imported: as the one task that all peers can tune."""
+"""How `SUBJECT` is imported: as the one task that all peers can tune."""
 
 
 def write_convolution(folder: Path) -> Path:

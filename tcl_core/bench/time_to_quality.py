@@ -5,31 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from tcl_core.bench.course import Course
 from tcl_core.bench.lap import seconds_until
-from tcl_core.bench.race import COLD, MLP, SUBJECT, WARM, XGB, Race, Track
+from tcl_core.bench.race import COLD, MLP, WARM, XGB, Race, Track
 from tcl_core.bench.result import BenchResult, Series
 
 REPEATS = 3
 GOAL = 16.8
 
 
-def run(report: Callable[[str], None]) -> BenchResult:
+def run(report: Callable[[str], None], networks: Sequence[str] = (), same_tasks: bool = False) -> BenchResult:
     """Race `REPEATS` times; the ratio is TenSet-MLP's whole time to that of ours, warm, until it is as fast."""
-    with Track(report) as track:
+    with Track(report, networks, same_tasks=same_tasks) as track:
         races = [track.race((WARM, COLD, XGB, MLP), seed) for seed in range(REPEATS)]
-        machine = track.opened.platform.name
-    return judge(races, machine)
+    return judge(races, track.course)
 
 
-def judge(races: Sequence[Race], machine: str) -> BenchResult:
+def judge(races: Sequence[Race], course: Course) -> BenchResult:
     """What races of ours, warm and cold, and both peers say."""
     gains = {(ours, peer): [gain(race, ours, peer) for race in races] for ours in (WARM, COLD) for peer in (XGB, MLP)}
     main = sorted(gains[WARM, MLP])
     ratio = main[len(main) // 2]
     return BenchResult(
         name="time_to_quality",
-        subject=SUBJECT,
-        machine=machine,
+        subject=course.subject,
+        machine=course.opened.platform.name,
         goal=f"{GOAL:g}x sooner than TenSet-MLP, from the checkpoint that ships",
         series=tuple(
             Series(name=name, unit="s for all trials", values=tuple(race.laps[name].seconds for race in races))

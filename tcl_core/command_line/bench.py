@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from tcl_core.bench.baseline import Standing, bundled_baseline_path, keep, read_baseline, stand
 from tcl_core.bench.result import BenchResult
 from tcl_core.command_line.output import Output
-from tcl_core.command_line.parser import OWN_SUBJECT
+from tcl_core.command_line.parser import BENCH_OPTIONS
 from tcl_core.errors import UserError
 
 
@@ -22,15 +23,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     def report(line: str) -> None:
         output.status.print(line, soft_wrap=True, markup=False)
 
-    own = {
-        name: value for name, value in (("networks", tuple(arguments.network)), ("minutes", arguments.minutes)) if value
-    }
-    if own and arguments.name not in OWN_SUBJECT:
-        raise UserError(
-            "bench",
-            f"{arguments.name} compares on a subject of its own; leave --network and --minutes to "
-            f"{', '.join(OWN_SUBJECT)}.",
-        )
+    own = _own_options(arguments)
     path = Path(arguments.baseline) if arguments.baseline else bundled_baseline_path(arguments.name)
     baseline = read_baseline(path, arguments.name)
     if arguments.baseline and baseline is None and not arguments.keep:
@@ -43,6 +36,28 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     if arguments.keep:
         keep(result, path)
         output.status.print(f"kept as baseline: {path}", soft_wrap=True, markup=False)
+
+
+def _own_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was given of the options that not every bench has, by the name of its `run`'s argument.
+
+    Raises:
+        UserError: the bench has no such option.
+    """
+    given = {
+        "network": ("networks", tuple(arguments.network)),
+        "minutes": ("minutes", arguments.minutes),
+        "same-tasks": ("same_tasks", arguments.same_tasks),
+    }
+    own = {}
+    for option, (name, value) in given.items():
+        if value and arguments.name not in BENCH_OPTIONS[option]:
+            raise UserError(
+                "bench", f"{arguments.name} has no --{option}; leave it to {', '.join(BENCH_OPTIONS[option])}."
+            )
+        if value:
+            own[name] = value
+    return own
 
 
 def _show(result: BenchResult, standing: Standing | None, output: Output) -> None:

@@ -8,8 +8,12 @@ from typing import TypeAlias
 from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
 
 BENCHES = ("throughput", "scoring", "quality", "time_to_quality", "end_to_end", "overhead", "scale", "window")
-OWN_SUBJECT = ("end_to_end",)
-"""Benches that a person may give networks and minutes; all others compare on a subject of their own."""
+BENCH_OPTIONS = {
+    "network": ("end_to_end", "quality", "time_to_quality"),
+    "minutes": ("end_to_end",),
+    "same-tasks": ("quality", "time_to_quality"),
+}
+"""Options of single benches; without `network` a bench has a subject of its own."""
 
 Shape = tuple[str, tuple[int, ...]]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -109,15 +113,20 @@ def make_parser() -> argparse.ArgumentParser:
     _add(commands, "doctor", "say what is installed, what hardware was found, and what is wrong")
     bench = _add(commands, "bench", "compare with the peers in one run")
     bench.add_argument("name", choices=BENCHES, metavar="NAME", help=", ".join(BENCHES))
-    only = f"only {', '.join(OWN_SUBJECT)}"
+    only = {option: f"only {', '.join(benches)}" for option, benches in BENCH_OPTIONS.items()}
     bench.add_argument(
         "--network",
         action="append",
         default=[],
         metavar="FILE",
-        help=f"an ONNX file, repeatable; the bundled sample without ({only})",
+        help=f"an ONNX file, for end_to_end repeatable ({only['network']})",
     )
-    bench.add_argument("--minutes", type=minutes, metavar="M", help=f"of tuning each network ({only})")
+    bench.add_argument("--minutes", type=minutes, metavar="M", help=f"of tuning each network ({only['minutes']})")
+    bench.add_argument(
+        "--same-tasks",
+        action="store_true",
+        help=f"the peers get our tasks instead of importing the network themselves ({only['same-tasks']})",
+    )
     bench.add_argument(
         "--baseline", metavar="FILE", help="an earlier result to compare with; the one that ships without"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,10 +41,41 @@ def test_networks_and_minutes_reach_the_bench_that_takes_them(
     assert json.loads("{" + data)["series"][0]["repeats"] == 120
 
 
-@pytest.mark.parametrize("option", [["--minutes", "2"], ["--network", "a.onnx"]])
-def test_a_bench_with_a_subject_of_its_own_takes_neither(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "scoring", *option]) == BAD_INPUT
-    assert "scoring compares on a subject of its own" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (["scoring", "--minutes", "2"], "scoring has no --minutes; leave it to end_to_end."),
+        (["quality", "--minutes", "2"], "quality has no --minutes; leave it to end_to_end."),
+        (
+            ["scoring", "--network", "a.onnx"],
+            "scoring has no --network; leave it to end_to_end, quality, time_to_quality.",
+        ),
+        (["end_to_end", "--same-tasks"], "end_to_end has no --same-tasks; leave it to quality, time_to_quality."),
+        (
+            ["quality", "--network", "a.onnx", "--network", "b.onnx"],
+            "A race is over one network; give one --network at a time.",
+        ),
+    ],
+)
+def test_an_option_that_a_bench_lacks_is_refused(
+    option: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *option]) == BAD_INPUT
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", ["quality", "time_to_quality"])
+def test_a_race_is_told_its_network_and_whose_tasks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, object]] = []
+
+    def run(report: Callable[[str], None], **options: object) -> BenchResult:
+        asked.append(options)
+        return BenchResult(name=name, subject="s", machine="m", goal="g", series=())
+
+    monkeypatch.setattr(importlib.import_module(f"tcl_core.bench.{name}"), "run", run)
+    assert main(["bench", name, "--network", "a.onnx", "--same-tasks"]) == DONE
+    assert main(["bench", name]) == DONE
+    assert asked == [{"networks": ("a.onnx",), "same_tasks": True}, {}]
 
 
 def test_a_result_is_kept_and_the_next_one_held_to_it(
