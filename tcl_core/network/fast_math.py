@@ -16,27 +16,40 @@ from typing import Any
 from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from tcl_core.network.constants import static_shape
 from tcl_core.network.rewriting import rewritten
+from tcl_core.network.softmax import lanes_for, softmax_kernel
 
 _TANH_GELU = (math.sqrt(2.0 / math.pi), 0.044715)
 """``0.5 x (1 + tanh(a (x + b x^3)))`` (Hendrycks and Gimpel, arXiv 1606.08415)."""
 
+_SOFTMAX = "relax.nn.softmax"
 
-def fast_math(module: Any) -> Any:
-    """The relax module with polynomials; to be run before `LegalizeOps`, which would expand the operators to libm."""
-    return rewritten(module, _FastMath(module))
+
+def fast_math(module: Any, lanes: int) -> Any:
+    """The relax module with polynomials; to be run before `LegalizeOps`, which would expand the operators to libm.
+
+    Args:
+        lanes: of the target's vectors, 0 where they are not known.
+    """
+    return rewritten(module, _FastMath(module, lanes))
 
 
 @mutator
 class _FastMath(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     """Replaces the calls that `_REWRITES` knows; new bindings go into the dataflow block the call stands in."""
 
+    def __init__(self, module: Any, lanes: int) -> None:
+        super().__init__(module)
+        self._lanes = lanes
+
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        rewrite = _REWRITES.get(getattr(call.op, "name", ""))
-        if rewrite is None or str(call.args[0].ty.dtype) != "float32":
+        name = getattr(call.op, "name", "")
+        rewrite = _REWRITES.get(name)
+        if (rewrite is None and name != _SOFTMAX) or str(call.args[0].ty.dtype) != "float32":
             return call
-        return rewrite(self.builder_, call)
+        return rewrite(self.builder_, call) if rewrite else _softmax(self.builder_, call, self._lanes)
 
 
 def _polynomial(builder: Any, compute: Callable[..., Any], value: Any) -> Any:
@@ -55,8 +68,14 @@ def _tanh(builder: Any, call: Any) -> Any:
     return _polynomial(builder, topi.fast_tanh, call.args[0])
 
 
-def _softmax(builder: Any, call: Any) -> Any:
-    return builder.call_te(topi.nn.fast_softmax, call.args[0], call.attrs.axis)
+def _softmax(builder: Any, call: Any, lanes: int) -> Any:
+    value, axis = call.args[0], int(call.attrs.axis)
+    shape = static_shape(value)
+    fits = lanes_for(shape[-1], lanes) if shape and axis in {-1, len(shape) - 1} else 0
+    if not shape or not fits:
+        return builder.call_te(topi.nn.fast_softmax, value, axis)
+    kernel = builder.add_func(softmax_kernel(shape, fits), "fast_softmax")
+    return relax.call_tir(kernel, [value], value.ty)
 
 
 def _sigmoid(builder: Any, call: Any) -> Any:
@@ -102,7 +121,6 @@ _REWRITES: dict[str, Callable[[Any, Any], Any]] = {
     "relax.erf": _erf,
     "relax.tanh": _tanh,
     "relax.sigmoid": _sigmoid,
-    "relax.nn.softmax": _softmax,
     "relax.nn.log_softmax": _log_softmax,
     "relax.nn.silu": _silu,
     "relax.nn.gelu": _gelu,

@@ -19,6 +19,7 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import ImportIssue, ImportReport, Network, Task
 from tcl_core.errors import UserError
 from tcl_core.network import operators
+from tcl_core.network.attention import widen_attention
 from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
@@ -196,9 +197,9 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
     with target, tvm.transform.PassContext(opt_level=3):
         if lanes:
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
-            module = block_convolutions(module, lanes, winograd=config.winograd)
+            module = widen_attention(block_convolutions(module, lanes, winograd=config.winograd), lanes)
         if config.fast_math:
-            module = fast_math(module)
+            module = fast_math(module, lanes)
         return drop_unknown_rules(relax.get_pipeline("zero")(module), target)
 
 

@@ -1,0 +1,154 @@
+"""Attention over a number of tokens that vectors do not divide (197 of a vision transformer): scores get more columns.
+
+A loop is only cut into equal parts, and 197 is prime: its scores, their softmax and the product with the values run
+element by element. From the product that makes the scores to the one that uses them everything is made wider here, up
+to whole vectors; the columns that were added are -inf before the softmax and meet rows of zeros after it. What reads
+the scores elsewhere, or gives them out, leaves them as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from tcl_core.network.constants import constant_array, static_shape
+from tcl_core.network.rewriting import rewritten
+
+_SOFTMAX = "relax.nn.softmax"
+_MATMUL = "relax.matmul"
+_ELEMENTWISE = frozenset(
+    f"relax.{name}"
+    for name in (
+        "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "isnan", "negative", "exp", "tanh",
+    )
+)  # fmt: skip
+_WIDTHS = (16, 8)
+_MOST_MORE = 0.15
+"""Greatest share of columns that are added."""
+
+
+def widen_attention(module: Any, lanes: int) -> Any:
+    """The relax module with attention scores of whole vectors, of `lanes` elements at most."""
+    widened = rewritten(module, _Widener(module, lanes))
+    return relax.transform.DeadCodeElimination()(widened)
+
+
+def wider(extent: int, lanes: int) -> int:
+    """How many columns there should be instead of `extent`; as many where it is divided well, or at too high a cost."""
+    for width in _WIDTHS:
+        more = -extent % width
+        if width <= lanes and more <= _MOST_MORE * extent:
+            return extent + more
+    return extent
+
+
+class _Uses:
+    """What the variables of a function are bound to, and who reads them."""
+
+    def __init__(self, function: Any) -> None:
+        self._values = relax.analysis.get_var2val(function)
+        self._readers: dict[Any, list[Any]] = {}
+        for value in self._values.values():
+            relax.analysis.post_order_visit(value, lambda part, by=value: self._note(part, by))
+        self._note(function.body.body, None)
+
+    def _note(self, part: Any, by: Any) -> None:
+        if isinstance(part, relax.Tuple):
+            for field in part.fields:
+                self._note(field, by)
+        elif isinstance(part, relax.Var):
+            self._readers.setdefault(part, []).append(by)
+
+    def call(self, expression: Any) -> Any:
+        """The call that a variable stands for; None for anything else."""
+        value = self._values.get(expression) if isinstance(expression, relax.Var) else None
+        return value if isinstance(value, relax.Call) else None
+
+    def within(self, variable: Any, readers: set[Any]) -> bool:
+        """Whether no call reads it that is not among these."""
+        return all(by in readers for by in self._readers.get(variable, ()))
+
+
+@mutator
+class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    """Rewrites the product that uses the scores; what made them before is dead then."""
+
+    def __init__(self, module: Any, lanes: int) -> None:
+        super().__init__(module)
+        self._lanes = lanes
+        self._uses: Any = None
+        self._chain: set[Any] = set()
+        self._readers: set[Any] = set()
+        self._made: dict[Any, Any] = {}
+        self._extent = self._more = 0
+
+    def visit_function_(self, op: Any) -> Any:
+        self._uses = _Uses(op)
+        return super().visit_function_(op)
+
+    def visit_call_(self, op: Any) -> Any:
+        if _name(op) == _MATMUL:
+            self._extent = (static_shape(op.args[0]) or (0,))[-1]
+            self._more = wider(self._extent, self._lanes) - self._extent
+            self._chain, self._readers, self._made = set(), {op}, {}
+            if self._more and self._collect(op.args[0]) >= {_SOFTMAX, _MATMUL}:
+                scores, values = op.args
+                return relax.op.matmul(self._with_columns(scores), self._padded(self.visit_expr(values), -2))
+        return super().visit_call_(op)
+
+    def _collect(self, variable: Any) -> set[str]:
+        """Add to the chain what leads to the scores and is read nowhere else; names of the operators on it."""
+        call, shape = self._uses.call(variable), static_shape(variable)
+        name = _name(call)
+        last = name == _SOFTMAX and call.attrs.axis in {-1, len(shape or ()) - 1}
+        known = last or name in _ELEMENTWISE or name == _MATMUL
+        fits = known and shape and shape[-1] == self._extent and variable not in self._chain
+        if not fits or not self._uses.within(variable, self._readers):
+            return set()
+        self._chain.add(variable)
+        self._readers.add(call)
+        if name == _MATMUL:
+            return {name}
+        return {name}.union(*(self._collect(argument) for argument in call.args))
+
+    def _with_columns(self, expression: Any) -> Any:
+        """`expression`, its last axis wider; what is broadcast along it stays."""
+        shape = static_shape(expression)
+        if not shape or shape[-1] == 1:
+            return self.visit_expr(expression)
+        if expression in self._made:
+            return self._made[expression]
+        made = self._made[expression] = self.builder_.emit(self._value(expression))
+        return made
+
+    def _value(self, expression: Any) -> Any:
+        if expression not in self._chain:
+            return self._padded(self.visit_expr(expression), -1)
+        call = self._uses.call(expression)
+        if _name(call) == _MATMUL:
+            left, right = call.args
+            return relax.op.matmul(self.visit_expr(left), self._padded(self.visit_expr(right), -1))
+        arguments = [self._with_columns(argument) for argument in call.args]
+        if _name(call) == _SOFTMAX:
+            arguments = [self.builder_.emit(relax.op.add(arguments[0], self._mask()))]
+        return relax.Call(call.op, arguments, call.attrs)
+
+    def _mask(self) -> Any:
+        return relax.const(np.array([0.0] * self._extent + [-np.inf] * self._more, np.float32))
+
+    def _padded(self, value: Any, axis: int) -> Any:
+        """Zeros behind what there is."""
+        rank = len(static_shape(value) or ())
+        widths = [[0, 0] for _ in range(rank)]
+        widths[axis][1] = self._more
+        array = constant_array(value, self.lookup_binding)
+        if array is not None:
+            return relax.const(np.pad(array, widths))
+        return self.builder_.emit(relax.op.nn.pad(value, [width for pair in widths for width in pair]))
+
+
+def _name(call: Any) -> str:
+    return str(getattr(getattr(call, "op", None), "name", ""))
