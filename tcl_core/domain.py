@@ -36,10 +36,13 @@ class Stage(StrEnum):
 
 
 class Source(StrEnum):
-    """Who asked for a record. CARRIED: a run, because something like it was fast for a similar task."""
+    """Who asked for a record. CARRIED: a run, because something like it was fast for a similar task; DRAWN: a run, at
+    random.
+    """
 
     SEARCH = "search"
     CARRIED = "carried"
+    DRAWN = "drawn"
     PERSON = "person"
     IMPORTED = "imported"
     COLLECTED = "collected"

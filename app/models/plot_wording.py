@@ -17,6 +17,7 @@ _LINES = 3
 
 _SOURCES = {
     Source.CARRIED: later("carried over from a similar task"),
+    Source.DRAWN: later("drawn at random"),
     Source.PERSON: later("a person's what-if"),
     Source.IMPORTED: later("imported"),
     Source.COLLECTED: later("collected"),

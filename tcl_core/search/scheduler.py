@@ -17,6 +17,9 @@ _TREND = 0.5
 """Weight of the backward part; the forward part has the rest."""
 _HEADROOM = 1.5
 """How much faster than the fastest similar task a task is taken to be able to become."""
+_ABOVE_PEAK = 1.2
+"""How far above the platform's measured peak a task is taken to be able to come: the best kernels of networks, their
+polynomials counted, have stood at 1.17 times its peak."""
 _UNTRIED = 4.0
 """How much slower than similar tasks a task without a success is taken to be: the median random candidate is 4-10
 times slower than the best of 150 (METHOD, "First evidence")."""
@@ -39,10 +42,15 @@ class Choice:
 
 
 class TaskScheduler:
-    """Says which task the next round belongs to. Keeps nothing: the states say it all."""
+    """Says which task the next round belongs to. Keeps nothing: the states say it all.
 
-    def __init__(self, config: SchedulerConfig) -> None:
+    Args:
+        peak_flops: of the platform, FLOP/s; 0 where it is not known.
+    """
+
+    def __init__(self, config: SchedulerConfig, peak_flops: float = 0.0) -> None:
         self._config = config
+        self._peak_flops = peak_flops
 
     def next(self, states: Sequence[TaskState], spent: Collection[str] = ()) -> Choice | None:
         """The next round, or None when no task promises a gain worth `min_gain` of the network's time.
@@ -79,7 +87,7 @@ class TaskScheduler:
         rounds = max(len(state.history_s), math.ceil(state.trials / self._config.round_size), 1)
         if state.best_s is None:
             return self._gain_without_success_s(state, rounds, peers)
-        room_s = peers.room_s(state, state.best_s)
+        room_s = min(peers.room_s(state, state.best_s), self._below_peak_s(state, state.best_s))
         hope_s = room_s / (rounds + 1)
         history_s = _finite(state.history_s)
         if len(history_s) < 2:
@@ -89,6 +97,11 @@ class TaskScheduler:
         trend_s = min(state.best_s * max(1.0 - kept, 0.0), room_s)
         gain_s = _TREND * trend_s + (1.0 - _TREND) * hope_s
         return gain_s * self._fading(self._stale_rounds(history_s))
+
+    def _below_peak_s(self, state: TaskState, best_s: float) -> float:
+        """Seconds between a task's best and what the platform could do at most."""
+        least_s = state.task.flops / (_ABOVE_PEAK * self._peak_flops) if self._peak_flops > 0.0 else 0.0
+        return max(best_s - least_s, 0.0)
 
     def _gain_without_success_s(self, state: TaskState, rounds: int, peers: _Peers) -> float:
         """All trials failed so far: worth going on while patience lasts, more so where similar tasks are known."""

@@ -26,6 +26,10 @@ _SEEDS = 32
 _BORROWED_SHARE = 4
 """Of a first round, one in so many candidates at most is carried over from a similar task; but one where any is."""
 
+_EXPLORED_SHARE = (8, 16)
+"""Of a first round and of later ones, one candidate in so many is drawn at random. A model that has learned elsewhere
+may shun a whole region (all unrolling, of a kind of kernel that is new to it), and would never see what it misses."""
+
 _KNOWN = 2048
 """Newest records that a round's pool is held against: distances to more would make rounds slower and slower."""
 
@@ -161,7 +165,10 @@ class TaskWork:
         score = self._scorer(model)
         borrowed = borrow(self.task, sketches, relatives) if not self.records else []
         most = max(1, count // _BORROWED_SHARE)
-        chosen = self._replay_borrowed(borrowed, most, score, trained=model.trained)
+        chosen = self._replayed(borrowed, most, score, Source.CARRIED, trained=model.trained)
+        if model.trained:
+            most = count // _EXPLORED_SHARE[bool(self.records)]
+            chosen += self._replayed(self._drawn(2 * most, generator), most, score, Source.DRAWN, trained=True)
         seeds = [*self.best(_SEEDS), *borrowed]
         proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel, wanted=count)
         self.scored += proposals.scored
@@ -207,9 +214,21 @@ class TaskWork:
         taken, self._map = self._map, None
         return taken
 
-    def _replay_borrowed(
-        self, candidates: Sequence[Candidate], most: int, score: Callable[[Population], Prediction], *, trained: bool
+    def _drawn(self, count: int, generator: np.random.Generator) -> list[Candidate]:
+        """Candidates of all sketches at random; the model has no say."""
+        spaces = [self._spaces[at] for at in generator.integers(0, len(self._spaces), size=count)]
+        return [candidate for space in spaces for candidate in space.candidates(space.random(1, generator))]
+
+    def _replayed(
+        self,
+        candidates: Sequence[Candidate],
+        most: int,
+        score: Callable[[Population], Prediction],
+        source: Source,
+        *,
+        trained: bool,
     ) -> list[Chosen]:
+        """The first `most` of these that are legal and new."""
         chosen: list[Chosen] = []
         for candidate in candidates:
             if len(chosen) == most:
@@ -219,7 +238,7 @@ class TaskWork:
                 space = self._spaces[candidate.sketch]
                 prediction = score(space.population(space.rows([candidate])[0]))
                 rationale = Rationale(score=float(prediction.scores[0]) if trained else None)
-                chosen.append(Chosen(replay=replay, rationale=rationale, source=Source.CARRIED))
+                chosen.append(Chosen(replay=replay, rationale=rationale, source=source))
         return chosen
 
     def _new_replay(self, candidate: Candidate) -> Replay | None:

@@ -105,11 +105,12 @@ def test_improvements_and_their_times_belong_to_the_run_that_is_on() -> None:
 
 def test_a_round_has_what_was_carried_over_and_not_what_a_person_measured() -> None:
     records = MeasuredRecords()
-    for source, score in ((Source.SEARCH, 1.0), (Source.CARRIED, 2.0), (Source.PERSON, 3.0)):
+    for source, score in ((Source.SEARCH, 1.0), (Source.CARRIED, 2.0), (Source.DRAWN, 4.0), (Source.PERSON, 3.0)):
         records.append(record("a", 1e-3, score, source=source))
     scores, _ = records.close_round()
-    assert scores.tolist() == [1.0, 2.0]
+    assert scores.tolist() == [1.0, 2.0, 4.0]
     assert "carried over" in plot_wording.origin(records.summary(1))
+    assert "at random" in plot_wording.origin(records.summary(2))
 
 
 def test_a_rounds_pairwise_accuracy_comes_from_its_own_scored_records(qtbot: QtBot) -> None:

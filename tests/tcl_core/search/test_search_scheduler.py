@@ -185,6 +185,15 @@ def test_a_task_without_peers_is_held_to_what_the_run_has_shown_the_machine_to_d
     assert gains_s["product"] < 0.5e-3, "nothing computes faster"
 
 
+def test_a_task_at_the_platforms_peak_promises_little() -> None:
+    at_peak, below = state("at peak", 1e-2, flops=1e9), state("below", 4e-3, flops=2e8)
+    free, held = (TaskScheduler(CONFIG, peak).expected_gains_s([at_peak, below]) for peak in (0.0, 1e11))
+    assert free["at peak"] > free["below"]
+    assert held["at peak"] < held["below"]
+    assert held["at peak"] == pytest.approx((1e-2 - 1e9 / 1.2e11) / 2)
+    assert TaskScheduler(CONFIG, 1e10).expected_gains_s([at_peak])["at peak"] == 0.0, "faster than can be"
+
+
 def test_a_peer_that_is_exhausted_still_shows_what_is_possible() -> None:
     slow, fast = state("slow", 4e-3, flops=1e9), state("fast", 4e-3, flops=8e9)
     scheduler = TaskScheduler(CONFIG)

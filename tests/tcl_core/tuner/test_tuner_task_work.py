@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 from tuner_records import record_of
 
+from tcl_core.batches import Prediction, TokenBatch
 from tcl_core.config import CostModelConfig, SamplerConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
@@ -112,6 +114,38 @@ def test_a_task_alike_lends_its_best(matmul_task: Task, cpu_platform: Platform, 
     stranger = work_of(replace(matmul_task, key="other", anchor="conv"), cpu_platform)
     strange = propose(stranger, model, 8, relatives=[lender])
     assert all(rationale.diversity is not None for _, rationale in strange)  # nothing was borrowed
+
+
+class Narrow:
+    """A model that has learned, and likes tokens that are alike."""
+
+    reads, trained = "tokens", True
+
+    def predict(self, features: TokenBatch) -> Prediction:
+        tokens = features.fields.reshape(len(features), -1)
+        scores = -tokens.std(axis=1)
+        return Prediction(scores=scores, spread=np.zeros_like(scores), embeddings=tokens[:, :4])
+
+
+def test_a_few_of_a_round_are_drawn_whatever_the_model_says(matmul_task: Task, cpu_platform: Platform) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    narrow = cast(CostModel, Narrow())
+    first = chosen_of(work, narrow, 16)
+    assert [one.source for one in first] == [Source.DRAWN] * 2 + [Source.SEARCH] * 14
+    assert all(one.rationale.score is not None and one.rationale.diversity is None for one in first[:2])
+    assert len({one.replay.structural_hash for one in first}) == 16
+    work.add_records([record_of(one.replay, 1e-3) for one in first])
+    later = chosen_of(work, narrow, 32)
+    assert [one.source for one in later].count(Source.DRAWN) == 2
+    assert not {one.replay.structural_hash for one in first} & {one.replay.structural_hash for one in later}
+
+
+def test_nothing_is_drawn_beside_a_choice_that_is_random_anyway(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    assert not model.trained
+    chosen = chosen_of(work_of(matmul_task, cpu_platform), model, 16)
+    assert {one.source for one in chosen} == {Source.SEARCH}
 
 
 def test_a_stop_ends_the_search(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
