@@ -43,13 +43,14 @@ def extract(job: ReplayJob) -> Rows:
     """Per-store rows [stores, 164] of each candidate; one row of zeros where replay rejects it.
 
     Raises:
-        UserError: this version of TVM makes other sketches of the task than those measured.
+        UserError: this version of TVM makes other sketches of the task than those measured; more of them do no harm.
     """
     from tcl_core.cost_model.store_features import STORE_FEATURES, store_feature_rows
     from tcl_core.space.design_space import DesignSpace
 
     space = DesignSpace(job.task, job.target_json)
-    if [len(sketch.domains) for sketch in space.sketches] != [len(sketch.domains) for sketch in job.sketches]:
+    made = {sketch.index: len(sketch.domains) for sketch in space.sketches}
+    if any(made.get(sketch.index) != len(sketch.domains) for sketch in job.sketches):
         raise UserError(
             "dataset",
             f"This version of TVM makes other sketches of {job.task.name} than those of the dataset, so it cannot be "

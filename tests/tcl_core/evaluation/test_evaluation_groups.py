@@ -140,6 +140,23 @@ def test_extraction_stops_when_asked_and_keeps_what_it_has(
     assert told[-1] == f"replayed {len(keys) - 1} of {len(keys) - 1} tasks"
 
 
+def test_sketches_that_were_added_since_change_nothing(dataset: Dataset) -> None:
+    sketches = dataset.sketches["a", WEAK]
+    candidates = tuple(one.candidate for one in dataset.records["a", WEAK] if one.candidate.sketch == 0)[:2]
+    jobs = [
+        ReplayJob(
+            task=dataset.tasks["a"],
+            target_json=dataset.platforms[WEAK].target_json,
+            sketches=known,
+            candidates=candidates,
+        )
+        for known in (sketches[:1], sketches)
+    ]
+    assert len(sketches) > 1 and candidates
+    for before, now in zip(*map(extract, jobs), strict=True):
+        np.testing.assert_array_equal(before, now)
+
+
 def test_sketches_of_another_tvm_are_refused(softmax_task: Task, cpu_platform: Platform, dataset: Dataset) -> None:
     job = ReplayJob(
         task=replace(softmax_task, key="a"),
