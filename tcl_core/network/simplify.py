@@ -2,7 +2,8 @@
 
 The offline optimisation of onnxruntime at its BASIC level does what exporters leave undone, with standard operators
 only: it computes shape arithmetic (a tracing export's pads and reshapes), folds batch normalisation into convolutions,
-and drops identities. Two rewrites follow, because TVM's frontend makes of these operators what does not fuse:
+and drops identities. Rewrites follow, because TVM's frontend lacks recurrent operators (`network.recurrent`), and makes
+of these what does not fuse:
 
 * `Sum` of n tensors becomes broadcast, stack and reduce there; here it is n - 1 `Add`.
 * a `BatchNormalization` that follows no convolution returns three tensors there; here it is one `Mul` and one `Add`.
@@ -25,6 +26,7 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import onnxruntime
 
+from tcl_core.network.recurrent import unroll
 from tcl_core.network.skeleton import without_weights
 
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
@@ -87,6 +89,7 @@ def _rewrite(model: Any, facts: _Facts) -> None:
         made, weights = rewrite(node, facts) if rewrite else ([node], [])
         nodes.extend(onnx.NodeProto.FromString(each.SerializeToString()) for each in made)
         graph.initializer.extend(weights)
+    nodes = nodes if _has_branches(nodes) else _alive(nodes, {value.name for value in graph.output})
     del graph.node[:]
     graph.node.extend(nodes)
     used = {name for node in nodes for name in node.input} | {value.name for value in graph.output}
@@ -96,16 +99,27 @@ def _rewrite(model: Any, facts: _Facts) -> None:
             del graph.initializer[index]
 
 
+def _alive(nodes: list[Any], needed: set[str]) -> list[Any]:
+    """The nodes that something needed comes from; exporters give all outputs of a recurrent node a name."""
+    alive: list[Any] = []
+    for node in reversed(nodes):
+        if needed.intersection(node.output):
+            alive.append(node)
+            needed.update(node.input)
+    return alive[::-1]
+
+
 def _has_branches(nodes: list[Any]) -> bool:
     return any(attribute.type == onnx.AttributeProto.GRAPH for node in nodes for attribute in node.attribute)
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is asked of a graph: its constants, and dimensions by tensor (-1 where one is not known)."""
+    """What is asked of a graph: its constants, dimensions by tensor (-1 where one is not known), its default opset."""
 
     constants: dict[str, Any]
     dims: dict[str, tuple[int, ...]]
+    opset: int
 
     @classmethod
     def of(cls, model: Any) -> _Facts:
@@ -120,6 +134,7 @@ class _Facts:
                 for value in values
                 if value.type.tensor_type.HasField("shape")
             },
+            opset=next(entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}),
         )
 
 
@@ -165,7 +180,14 @@ def _rewrite_batch_normalization(node: Any, facts: _Facts) -> _Rewritten:
     return made, weights
 
 
+def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
+    return unroll(node, facts.constants, facts.dims, facts.opset) or ([node], [])
+
+
 _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Sum": _rewrite_sum,
     "BatchNormalization": _rewrite_batch_normalization,
+    "LSTM": _rewrite_recurrent,
+    "GRU": _rewrite_recurrent,
+    "RNN": _rewrite_recurrent,
 }

@@ -1,0 +1,283 @@
+"""LSTM, GRU and RNN nodes, which TVM's frontend lacks, as the products and gates of their steps.
+
+The inputs of all steps are multiplied at once. A step then is one product with the state before it and its gates, and
+reads its rows by a constant index tensor: so the kernels of all steps are equal, one task with many calls. Equations
+and orders of gates are those of the ONNX standard (``Operators.md``, LSTM, GRU, RNN).
+
+What is left as it is, and refused later by name: peepholes, clipped or coupled gates, other activations than
+sigmoid, tanh and ReLU, sequences of different lengths, weights that are computed, and more than `MOST_STEPS` steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import onnx.helper
+import onnx.numpy_helper
+from numpy.typing import NDArray
+
+MOST_STEPS: Final = 512
+"""Of a node, both directions together: each is some ten operators, which TVM's passes go through one by one."""
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+_REVERSE = {b"forward": (False,), b"reverse": (True,), b"bidirectional": (False, True)}
+_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+_PLAIN = frozenset({"Sigmoid", "Tanh", "Relu"})
+_KNOWN = frozenset({"activations", "direction", "hidden_size", "layout", "linear_before_reset", "input_forget"})
+_UNSET = ("input_forget", "layout")
+"""Must be 0; onnxruntime runs no other layout either."""
+_CHUNK = 16
+"""Tensors that are joined at once: each element of a joined tensor asks for every one of its parts."""
+_SLICE_BY_INPUTS = 10
+"""Opset from which `Slice` takes its bounds as inputs."""
+
+Array = NDArray[Any]
+
+
+def unroll(
+    node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]], opset: int
+) -> tuple[list[Any], list[Any]] | None:
+    """Nodes and initializers in place of a recurrent node; None where it has to stay.
+
+    Args:
+        constants: initializers by name (`onnx.TensorProto`).
+        dims: dimensions by tensor, -1 where one is not known.
+        opset: of the default domain.
+    """
+    cell = _Cell.of(node, constants, dims)
+    if cell is None:
+        return None
+    maker = _Maker(node.output[0] or node.name, opset)
+    _Unrolling(cell, maker).run()
+    return maker.nodes, maker.weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
+    """One recurrent node, read.
+
+    Attributes:
+        steps, batch, hidden: sizes.
+        reverse: for each direction, whether it goes from the last step to the first.
+        weight, recurrence: [directions, gates * hidden, inputs or hidden].
+        bias: [directions, 2 * gates * hidden], of the inputs and of the state.
+        states: names of the initial states, empty where they are zero.
+        reset_after: a GRU's reset gate is applied to the product, not to the state.
+    """
+
+    node: Any
+    kind: str
+    steps: int
+    batch: int
+    hidden: int
+    reverse: tuple[bool, ...]
+    activations: tuple[str, ...]
+    weight: Array
+    recurrence: Array
+    bias: Array
+    states: tuple[str, ...]
+    reset_after: bool
+
+    @classmethod
+    def of(cls, node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> _Cell | None:
+        attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+        inputs = [*node.input, *[""] * (8 - len(node.input))]
+        size = dims.get(inputs[0], ())
+        weight, recurrence, bias = (_array(constants, name) for name in inputs[1:4])
+        if weight is None or recurrence is None or (inputs[3] and bias is None) or inputs[7]:
+            return None
+        if len(size) != 3 or min(size) < 1 or set(attributes) - _KNOWN or any(attributes.get(name) for name in _UNSET):
+            return None
+        steps, batch, _ = size
+        directions, _, hidden = recurrence.shape
+        activations = _activations(node.op_type, attributes, directions)
+        lengths = _array(constants, inputs[4])
+        shorter = bool(inputs[4]) and (lengths is None or bool((lengths != steps).any()))
+        if activations is None or shorter or steps * directions > MOST_STEPS:
+            return None
+        return cls(
+            node=node,
+            kind=node.op_type,
+            steps=steps,
+            batch=batch,
+            hidden=hidden,
+            reverse=_REVERSE[attributes.get("direction", b"forward")],
+            activations=activations,
+            weight=weight,
+            recurrence=recurrence,
+            bias=np.zeros((directions, 2 * weight.shape[1]), weight.dtype) if bias is None else bias,
+            states=tuple(inputs[5:7]) if node.op_type == "LSTM" else (inputs[5],),
+            reset_after=bool(attributes.get("linear_before_reset", 0)),
+        )
+
+
+def _array(constants: Mapping[str, Any], name: str) -> Array | None:
+    return onnx.numpy_helper.to_array(constants[name]) if name in constants else None
+
+
+def _activations(kind: str, attributes: Mapping[str, Any], directions: int) -> tuple[str, ...] | None:
+    """Of all directions, one after another."""
+    given = attributes.get("activations")
+    names = tuple(each.decode().capitalize() for each in given) if given else _ACTIVATIONS[kind] * directions
+    fits = len(names) == len(_ACTIVATIONS[kind]) * directions and set(names) <= _PLAIN
+    return names if fits else None
+
+
+class _Maker:
+    """Nodes and initializers with names of their own."""
+
+    def __init__(self, prefix: str, opset: int) -> None:
+        self.nodes: list[Any] = []
+        self.weights: list[Any] = []
+        self._prefix = prefix
+        self._by_inputs = opset >= _SLICE_BY_INPUTS
+
+    def node(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        name = f"{self._prefix}.{kind.lower()}{len(self.nodes)}"
+        self.nodes.append(onnx.helper.make_node(kind, inputs, [output or name], name=name, **attributes))
+        return output or name
+
+    def weight(self, array: Array) -> str:
+        name = f"{self._prefix}.constant{len(self.weights)}"
+        self.weights.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def reshape(self, value: str, *shape: int, output: str = "") -> str:
+        return self.node("Reshape", value, self.weight(np.array(shape, np.int64)), output=output)
+
+    def columns(self, value: str, start: int, end: int) -> str:
+        """Columns of a matrix."""
+        if not self._by_inputs:
+            return self.node("Slice", value, starts=[start], ends=[end], axes=[1])
+        bounds = (self.weight(np.array([each], np.int64)) for each in (start, end, 1))
+        return self.node("Slice", value, *bounds)
+
+    def join(self, parts: list[str], axis: int) -> str:
+        while len(parts) > 1:
+            chunks = [parts[at : at + _CHUNK] for at in range(0, len(parts), _CHUNK)]
+            parts = [chunk[0] if len(chunk) == 1 else self.node("Concat", *chunk, axis=axis) for chunk in chunks]
+        return parts[0]
+
+
+class _Unrolling:
+    """A cell's steps, written down."""
+
+    def __init__(self, cell: _Cell, maker: _Maker) -> None:
+        self._cell = cell
+        self._maker = maker
+
+    def run(self) -> None:
+        cell, maker = self._cell, self._maker
+        rows = maker.reshape(cell.node.input[0], cell.steps * cell.batch, -1)
+        found = [self._direction(at, rows) for at in range(len(cell.reverse))]
+        shape = (cell.steps, 1, cell.batch, cell.hidden)
+        whole = maker.join([maker.reshape(maker.join(outputs, 0), *shape) for outputs, _ in found], 1)
+        self._give(0, whole)
+        for number in range(len(cell.states)):
+            last = [maker.reshape(states[number], 1, cell.batch, cell.hidden) for _, states in found]
+            self._give(1 + number, maker.join(last, 0))
+
+    def _give(self, number: int, value: str) -> None:
+        outputs = self._cell.node.output
+        if number < len(outputs) and outputs[number]:
+            self._maker.node("Identity", value, output=outputs[number])
+
+    def _direction(self, at: int, rows: str) -> tuple[list[str], tuple[str, ...]]:
+        """The hidden states of all steps, first step first, and the last states."""
+        cell, maker = self._cell, self._maker
+        gates = _Gates(cell, maker, at)
+        inputs = gates.inputs(rows)
+        states = tuple(self._initial(name, at) for name in cell.states)
+        outputs = [""] * cell.steps
+        for step in reversed(range(cell.steps)) if cell.reverse[at] else range(cell.steps):
+            index = np.arange(step * cell.batch, (step + 1) * cell.batch, dtype=np.int64)
+            row = maker.node("Gather", inputs, maker.weight(index), axis=0)
+            states = gates.step(row, states)
+            outputs[step] = states[0]
+        return outputs, states
+
+    def _initial(self, name: str, at: int) -> str:
+        cell, maker = self._cell, self._maker
+        if not name:
+            return maker.weight(np.zeros((cell.batch, cell.hidden), cell.weight.dtype))
+        if len(cell.reverse) > 1:
+            name = maker.node("Gather", name, maker.weight(np.array([at], np.int64)), axis=0)
+        return maker.reshape(name, cell.batch, cell.hidden)
+
+
+class _Gates:
+    """One direction's weights, and its step."""
+
+    def __init__(self, cell: _Cell, maker: _Maker, at: int) -> None:
+        self._maker = maker
+        self._hidden = cell.hidden
+        self._kind = "GRU after" if cell.kind == "GRU" and cell.reset_after else cell.kind
+        count = len(_ACTIVATIONS[cell.kind])
+        self._activations = cell.activations[at * count : (at + 1) * count]
+        width = _GATES[cell.kind] * cell.hidden
+        of_inputs, of_state = cell.bias[at, :width].copy(), cell.bias[at, width:]
+        inner = 2 * cell.hidden if self._kind == "GRU after" else width
+        of_inputs[:inner] += of_state[:inner]
+        self._inner_bias = maker.weight(of_state[inner:]) if inner < width else ""
+        self._weight = maker.weight(cell.weight[at].T)
+        self._bias = maker.weight(of_inputs)
+        self._recurrence = cell.recurrence[at].T
+        self._products = [maker.weight(part) for part in self._parts()]
+
+    def _parts(self) -> list[Array]:
+        """What the state is multiplied with; a GRU's candidate waits for the reset gate."""
+        if self._kind != "GRU":
+            return [self._recurrence]
+        return [self._recurrence[:, : 2 * self._hidden], self._recurrence[:, 2 * self._hidden :]]
+
+    def inputs(self, rows: str) -> str:
+        """[steps * batch, gates * hidden]: what the inputs add to the gates, of all steps."""
+        return self._maker.node("Add", self._maker.node("MatMul", rows, self._weight), self._bias)
+
+    def step(self, row: str, states: tuple[str, ...]) -> tuple[str, ...]:
+        """The states after a step, the hidden one first."""
+        return {"LSTM": self._lstm, "GRU": self._gru, "GRU after": self._gru_after, "RNN": self._rnn}[self._kind](
+            row, states
+        )
+
+    def _lstm(self, row: str, states: tuple[str, ...]) -> tuple[str, ...]:
+        node, (hidden, memory) = self._maker.node, states
+        sums = node("Add", node("MatMul", hidden, self._products[0]), row)
+        entry, exit_, forget = (node(self._activations[0], self._gate(sums, at)) for at in range(3))
+        news = node(self._activations[1], self._gate(sums, 3))
+        memory = node("Add", node("Mul", forget, memory), node("Mul", entry, news))
+        return node("Mul", exit_, node(self._activations[2], memory)), memory
+
+    def _gru(self, row: str, states: tuple[str, ...]) -> tuple[str, ...]:
+        node, (hidden,) = self._maker.node, states
+        both = self._maker.columns(row, 0, 2 * self._hidden)
+        sums = node(self._activations[0], node("Add", node("MatMul", hidden, self._products[0]), both))
+        update, reset = self._gate(sums, 0), self._gate(sums, 1)
+        product = node("MatMul", node("Mul", reset, hidden), self._products[1])
+        news = node(self._activations[1], node("Add", product, self._gate(row, 2)))
+        return (self._mixed(update, news, hidden),)
+
+    def _gru_after(self, row: str, states: tuple[str, ...]) -> tuple[str, ...]:
+        node, (hidden,) = self._maker.node, states
+        product = node("MatMul", hidden, self._products[0])
+        update, reset = (
+            node(self._activations[0], node("Add", self._gate(product, at), self._gate(row, at))) for at in range(2)
+        )
+        inner = node("Add", self._gate(product, 2), self._inner_bias)
+        news = node(self._activations[1], node("Add", node("Mul", reset, inner), self._gate(row, 2)))
+        return (self._mixed(update, news, hidden),)
+
+    def _rnn(self, row: str, states: tuple[str, ...]) -> tuple[str, ...]:
+        node = self._maker.node
+        return (node(self._activations[0], node("Add", node("MatMul", states[0], self._products[0]), row)),)
+
+    def _gate(self, value: str, at: int) -> str:
+        return self._maker.columns(value, at * self._hidden, (at + 1) * self._hidden)
+
+    def _mixed(self, update: str, news: str, hidden: str) -> str:
+        """``(1 - update) * news + update * hidden``, with one product less."""
+        node = self._maker.node
+        return node("Add", news, node("Mul", update, node("Sub", hidden, news)))
