@@ -25,6 +25,7 @@ _ELEMENTWISE = frozenset(
         "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "isnan", "negative", "exp", "tanh",
     )
 )  # fmt: skip
+_UNFIT = "cannot be made wider"
 _WIDTHS = (16, 8)
 _MOST_MORE = 0.15
 """Greatest share of columns that are added."""
@@ -90,12 +91,13 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         return super().visit_function_(op)
 
     def visit_call_(self, op: Any) -> Any:
-        if _name(op) == _MATMUL:
-            self._extent = (static_shape(op.args[0]) or (0,))[-1]
+        if _is_product(op):
+            scores, values = op.args
+            self._extent = (static_shape(scores) or (0,))[-1]
             self._more = wider(self._extent, self._lanes) - self._extent
             self._chain, self._readers, self._made = set(), {op}, {}
-            if self._more and self._collect(op.args[0]) >= {_SOFTMAX, _MATMUL}:
-                scores, values = op.args
+            names = self._collect(scores) if self._more else set()
+            if names >= {_SOFTMAX, _MATMUL} and _UNFIT not in names:
                 return relax.op.matmul(self._with_columns(scores), self._padded(self.visit_expr(values), -2))
         return super().visit_call_(op)
 
@@ -104,7 +106,7 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         call, shape = self._uses.call(variable), static_shape(variable)
         name = _name(call)
         last = name == _SOFTMAX and call.attrs.axis in {-1, len(shape or ()) - 1}
-        known = last or name in _ELEMENTWISE or name == _MATMUL
+        known = last or name in _ELEMENTWISE or _is_product(call)
         fits = known and shape and shape[-1] == self._extent and variable not in self._chain
         if not fits or not self._uses.within(variable, self._readers):
             return set()
@@ -112,7 +114,17 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         self._readers.add(call)
         if name == _MATMUL:
             return {name}
-        return {name}.union(*(self._collect(argument) for argument in call.args))
+        names = {name}
+        for at, argument in enumerate(call.args):
+            names |= self._collect(argument) | self._unfit(argument, divisor=at == 1 and name == "relax.divide")
+        return names
+
+    def _unfit(self, argument: Any, *, divisor: bool) -> set[str]:
+        """Whether zeros behind an operand would do harm, or cannot be put there."""
+        if (static_shape(argument) or (1,))[-1] == 1:
+            return set()
+        held = argument in self._chain or not isinstance(argument, relax.Var) or argument.ty.dtype == "float32"
+        return {_UNFIT} if divisor or not held else set()
 
     def _with_columns(self, expression: Any) -> Any:
         """`expression`, its last axis wider; what is broadcast along it stays."""
@@ -148,6 +160,13 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if array is not None:
             return relax.const(np.pad(array, widths))
         return self.builder_.emit(relax.op.nn.pad(value, [width for pair in widths for width in pair]))
+
+
+def _is_product(call: Any) -> bool:
+    """Whether it is a product of float32 matrices of known sizes."""
+    if _name(call) != _MATMUL or call.ty.dtype != "float32":
+        return False
+    return all(len(static_shape(argument) or ()) > 1 for argument in call.args)
 
 
 def _name(call: Any) -> str:

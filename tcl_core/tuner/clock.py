@@ -19,9 +19,6 @@ _FIRST_ROUNDS_SHARE = 0.5
 _LEAST_ROUND = 2
 """As many as two workers compile at once."""
 
-_LEAST_LATER_ROUND = 16
-"""With fewer the workers wait for the slowest more often: with 8 a run of 35 tasks made 393 trials, not 482."""
-
 _RECENT_TRIALS = 2048
 """Trials the estimate of the time left looks back on: a dozen tasks of a collection. Tasks differ ten-fold in what a
 trial of theirs takes; looking back on 128, a collection with 50 minutes to go said four to eight."""
@@ -93,20 +90,6 @@ class RunClock:
         A small budget otherwise ends before some tasks have a single record, and their kernels stay untuned (asked
         for in tvm#18545). None where nothing limits it.
         """
-        likely = self._likely_trials(trials)
-        return None if likely is None else max(_LEAST_ROUND, int(likely * _FIRST_ROUNDS_SHARE / max(1, untried)))
-
-    def later_round(self, trials: int, tasks: int) -> int | None:
-        """Trials a later round may take, so that what is left would do for one of each of `tasks`; None where nothing
-        limits it.
-
-        Whole rounds for the first six of 35 tasks leave the others with the handful of trials they began with.
-        """
-        likely = self._likely_trials(trials)
-        return None if likely is None else max(_LEAST_LATER_ROUND, int(likely / max(1, tasks)))
-
-    def _likely_trials(self, trials: int) -> float | None:
-        """Trials that the budget and the time will probably allow."""
         limits: list[float] = []
         left = self.trials_left(trials)
         if left is not None:
@@ -114,4 +97,6 @@ class RunClock:
         if self.tuning_s is not None and self.trial_seconds:
             mean_s = sum(self.trial_seconds) / len(self.trial_seconds)
             limits.append((self.tuning_s - self.elapsed_s) / max(mean_s, 1e-3))
-        return min(limits) if limits else None
+        if not limits:
+            return None
+        return max(_LEAST_ROUND, int(min(limits) * _FIRST_ROUNDS_SHARE / max(1, untried)))

@@ -46,7 +46,6 @@ from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
-from tcl_core.tuner.round_size import round_size
 from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
 from tcl_core.tuner.task_limits import TaskLimits, by_key
 from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
@@ -81,7 +80,6 @@ class Tuner:
         self._works: dict[str, TaskWork] = {}
         self._relatives: tuple[StoredRelative, ...] = ()
         self._sketched: set[str] = set()
-        self._scheduler = TaskScheduler(config.scheduler)
         self._ahead: Prepared | None = None
         self._rounds = 0
         self._unlearned = 0
@@ -233,7 +231,7 @@ class Tuner:
         """Search and select for one task, `taken` trials of the budget being in use."""
         start = time.perf_counter()
         work = self._works[choice.task_key]
-        count = self._count(choice, taken)
+        count = self._count(choice, work, taken)
         chosen = work.propose(count, self._model, self._sampler, self._generator, self.cancel, self._lenders())
         return Prepared(
             task_key=choice.task_key,
@@ -315,11 +313,14 @@ class Tuner:
             workspace.add_sketches(opened.platform.fingerprint, work.space.sketches)
             self._sketched.add(work.state.task.key)
 
-    def _count(self, choice: Choice, taken: int) -> int:
-        gains_s = self._scheduler.expected_gains_s(self._states())
-        return round_size(
-            choice, self._states(), gains_s, self._clock, self.trials + taken, self._limits.left.get(choice.task_key)
-        )
+    def _count(self, choice: Choice, work: TaskWork, taken: int) -> int:
+        """Candidates of this round: what the scheduler wants, as far as the budget goes."""
+        trials = self.trials + taken
+        limits = [choice.count, self._clock.trials_left(trials), self._limits.left.get(choice.task_key)]
+        if not work.state.trials:
+            untried = sum(not other.state.trials for other in self._works.values())
+            limits.append(self._clock.first_round(trials, untried))
+        return min(limit for limit in limits if limit is not None)
 
     def _measure(self, prepared: Prepared, work: TaskWork, measurer: Measurer, opened: Opened) -> Iterator[Record]:
         """Compile, look ahead meanwhile, and time; ends early when the minutes are over."""

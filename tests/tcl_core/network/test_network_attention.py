@@ -103,7 +103,22 @@ def read_twice(builder: Any, queries: Any, keys: Any, values: Any) -> tuple[Any,
     return (builder.emit(relax.op.add(result, builder.emit(relax.op.sum(shares, [-1], keepdims=True)))),)
 
 
-@pytest.mark.parametrize("body", [plain, without_softmax, read_twice, without_shares(axis=-2)])
+def divided(builder: Any, queries: Any, keys: Any, values: Any) -> tuple[Any, ...]:
+    divisors = relax.const(np.arange(1, TOKENS + 1, dtype=np.float32))
+    scores = builder.emit(relax.op.divide(builder.emit(relax.op.matmul(queries, keys)), divisors))
+    return (builder.emit(relax.op.matmul(builder.emit(relax.op.nn.softmax(scores, axis=-1)), values)),)
+
+
+def gated(builder: Any, queries: Any, keys: Any, values: Any) -> tuple[Any, ...]:
+    """Where a row of the keys is positive."""
+    emit = builder.emit
+    row = emit(relax.op.strided_slice(keys, [2], [0], [1]))
+    kept = emit(relax.op.greater(row, relax.const(0.0, "float32")))
+    scores = emit(relax.op.where(kept, emit(relax.op.matmul(queries, keys)), relax.const(-1e9, "float32")))
+    return (emit(relax.op.matmul(emit(relax.op.nn.softmax(scores, axis=-1)), values)),)
+
+
+@pytest.mark.parametrize("body", [plain, without_softmax, read_twice, without_shares(axis=-2), divided, gated])
 def test_what_is_no_attention_or_is_read_elsewhere_stays(body: Body) -> None:
     assert str(WIDER) not in widen_attention(module_of(body), LANES).script()
 

@@ -38,7 +38,6 @@ def test_no_limit_means_none() -> None:
     assert clock.tuning_s is None
     assert not clock.out_of_time()
     assert clock.first_round(0, 5) is None
-    assert clock.later_round(0, 5) is None
 
 
 def test_minutes_keep_time_back_for_the_library() -> None:
@@ -51,13 +50,6 @@ def test_first_rounds_leave_half_of_the_trials(trials: int, tasks: int) -> None:
     count = RunClock(Budget(trials=trials), CancelToken()).first_round(0, tasks)
     assert count is not None
     assert count == 2 or count * tasks <= trials / 2
-
-
-@given(st.integers(1, 5000), st.integers(0, 5000), st.integers(0, 300))
-def test_later_rounds_leave_one_for_each_task_that_waits(trials: int, done: int, tasks: int) -> None:
-    count = RunClock(Budget(trials=trials), CancelToken()).later_round(done, tasks)
-    assert count is not None
-    assert count == 16 or count * tasks <= trials - done or tasks == 0
 
 
 def test_trials_left_never_fall_below_zero() -> None:
