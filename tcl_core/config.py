@@ -233,13 +233,15 @@ class SchedulerConfig:
     """Where rounds go: weight x expected gain.
 
     Attributes:
-        first_round: candidates measured in a task's first round, when nothing is known yet.
-        round_size: candidates measured in each later round of one task.
+        first_round: candidates measured in a task's first round: enough for an estimate of the whole network, soon.
+        growth: a later round takes this many times what was measured of the task before.
+        round_size: candidates of a round at most.
         min_gain: a task whose expected gain of a further round is below this share of the network's time is left.
         patience: rounds without improvement after which a task's expected gain is taken as small.
     """
 
-    first_round: int = 16
+    first_round: int = 2
+    growth: int = 3
     round_size: int = 32
     min_gain: float = 0.0002
     patience: int = 6

@@ -1,4 +1,4 @@
-"""The task scheduler (METHOD, "Search"): every task once, then where weight x expected gain is largest. Pure.
+"""The task scheduler (METHOD, "Search"): every task once, then where weight x expected gain a trial is largest. Pure.
 
 After Ansor's gradient (OSDI'20, section 6): a backward part, what recent rounds gained, and an optimistic forward
 part, what similar tasks show to be possible. Both fade with rounds that gained nothing, so that a run ends.
@@ -66,14 +66,19 @@ class TaskScheduler:
         if untried:
             first = max(untried, key=lambda state: (state.task.flops > 0, state.task.weight * _work(state)))
             return Choice(task_key=first.task.key, expected_gain_s=math.inf, count=self._config.first_round)
-        gains = {key: gain_s for key, gain_s in self.expected_gains_s(states).items() if key not in spent}
-        if not gains:
-            return None
-        best = max(gains, key=lambda key: gains[key])
         total_s = sum(state.task.weight * state.best_s for state in states if state.best_s is not None)
-        if gains[best] <= self._config.min_gain * total_s:
-            return None
-        return Choice(task_key=best, expected_gain_s=gains[best], count=self._config.round_size)
+        gains = self.expected_gains_s(states)
+        worthwhile = [
+            Choice(task_key=state.task.key, expected_gain_s=gains[state.task.key], count=self.round_of(state))
+            for state in states
+            if state.task.key not in spent and gains[state.task.key] > self._config.min_gain * total_s
+        ]
+        return max(worthwhile, key=lambda choice: choice.expected_gain_s / choice.count, default=None)
+
+    def round_of(self, state: TaskState) -> int:
+        """Candidates of the task's next round: a few at first, then more and more, until a round is as large as any."""
+        config = self._config
+        return min(config.round_size, max(config.first_round, config.growth * state.trials))
 
     def expected_gains_s(self, states: Sequence[TaskState]) -> dict[str, float]:
         """Seconds of the network's time that one more round of each task may save, by task key; exhausted ones 0."""

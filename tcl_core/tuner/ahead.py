@@ -40,6 +40,6 @@ def choose_ahead(
     choice = scheduler.next(states, {*spent, at_work})
     if choice is None:
         return None
-    tried = next(state.trials > 0 for state in states if state.task.key == at_work)
-    promised_s = scheduler.expected_gains_s(states)[at_work]
-    return None if tried and choice.expected_gain_s < _WORTH * promised_s else choice
+    current = next(state for state in states if state.task.key == at_work)
+    promised_s = scheduler.expected_gains_s(states)[at_work] / scheduler.round_of(current)
+    return None if current.trials and choice.expected_gain_s / choice.count < _WORTH * promised_s else choice

@@ -15,10 +15,6 @@ _LIBRARY_SHARE = 0.15
 _LIBRARY_MOST_S = 25.0
 """Time kept back from a budget in minutes for building, checking and timing the library."""
 
-_FIRST_ROUNDS_SHARE = 0.5
-_LEAST_ROUND = 2
-"""As many as two workers compile at once."""
-
 _RECENT_TRIALS = 2048
 """Trials the estimate of the time left looks back on: a dozen tasks of a collection. Tasks differ ten-fold in what a
 trial of theirs takes; looking back on 128, a collection with 50 minutes to go said four to eight."""
@@ -83,20 +79,3 @@ class RunClock:
     def trials_left(self, trials: int) -> int | None:
         """Trials the budget still allows; None without such a limit."""
         return None if self.budget.trials is None else max(0, self.budget.trials - trials)
-
-    def first_round(self, trials: int, untried: int) -> int | None:
-        """Trials a task's first round may take, so that half of what is left reaches all `untried` tasks.
-
-        A small budget otherwise ends before some tasks have a single record, and their kernels stay untuned (asked
-        for in tvm#18545). None where nothing limits it.
-        """
-        limits: list[float] = []
-        left = self.trials_left(trials)
-        if left is not None:
-            limits.append(left)
-        if self.tuning_s is not None and self.trial_seconds:
-            mean_s = sum(self.trial_seconds) / len(self.trial_seconds)
-            limits.append((self.tuning_s - self.elapsed_s) / max(mean_s, 1e-3))
-        if not limits:
-            return None
-        return max(_LEAST_ROUND, int(min(limits) * _FIRST_ROUNDS_SHARE / max(1, untried)))

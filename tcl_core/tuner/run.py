@@ -231,7 +231,7 @@ class Tuner:
         """Search and select for one task, `taken` trials of the budget being in use."""
         start = time.perf_counter()
         work = self._works[choice.task_key]
-        count = self._count(choice, work, taken)
+        count = self._count(choice, taken)
         chosen = work.propose(count, self._model, self._sampler, self._generator, self.cancel, self._lenders())
         return Prepared(
             task_key=choice.task_key,
@@ -313,13 +313,9 @@ class Tuner:
             workspace.add_sketches(opened.platform.fingerprint, work.space.sketches)
             self._sketched.add(work.state.task.key)
 
-    def _count(self, choice: Choice, work: TaskWork, taken: int) -> int:
+    def _count(self, choice: Choice, taken: int) -> int:
         """Candidates of this round: what the scheduler wants, as far as the budget goes."""
-        trials = self.trials + taken
-        limits = [choice.count, self._clock.trials_left(trials), self._limits.left.get(choice.task_key)]
-        if not work.state.trials:
-            untried = sum(not other.state.trials for other in self._works.values())
-            limits.append(self._clock.first_round(trials, untried))
+        limits = (choice.count, self._clock.trials_left(self.trials + taken), self._limits.left.get(choice.task_key))
         return min(limit for limit in limits if limit is not None)
 
     def _measure(self, prepared: Prepared, work: TaskWork, measurer: Measurer, opened: Opened) -> Iterator[Record]:

@@ -23,11 +23,14 @@ from tcl_core.tuner.pool_map import Pick, pool_map
 from tcl_core.tuner.relatives import Relative, borrow
 
 _SEEDS = 32
+_YOUNG = 16
+"""Trials up to which a task is one of which little is known."""
 _BORROWED_SHARE = 4
-"""Of a first round, one in so many candidates at most is carried over from a similar task; but one where any is."""
+"""Of a young task's rounds, one in so many candidates at most is carried over from a similar task; but one where any
+is left."""
 
 _EXPLORED_SHARE = (8, 16)
-"""Of a first round and of later ones, one candidate in so many is drawn at random. A model that has learned elsewhere
+"""Of a young task's candidates and of later ones, one in so many is drawn at random. A model that has learned elsewhere
 may shun a whole region (all unrolling, of a kind of kernel that is new to it), and would never see what it misses."""
 
 _KNOWN = 2048
@@ -159,15 +162,16 @@ class TaskWork:
 
         Args:
             relatives: other tasks with a success. What was best for those most similar is measured first here, and
-                breeds along, while nothing is known of this one.
+                breeds along, while little is known of this one.
         """
         sketches = self.sketches
         score = self._scorer(model)
-        borrowed = borrow(self.task, sketches, relatives) if not self.records else []
+        trials = len(self.records)
+        borrowed = borrow(self.task, sketches, relatives) if trials < _YOUNG else []
         most = max(1, count // _BORROWED_SHARE)
         chosen = self._replayed(borrowed, most, score, Source.CARRIED, trained=model.trained)
         if model.trained:
-            most = count // _EXPLORED_SHARE[bool(self.records)]
+            most = _explored(trials + count) - _explored(trials)
             chosen += self._replayed(self._drawn(2 * most, generator), most, score, Source.DRAWN, trained=True)
         seeds = [*self.best(_SEEDS), *borrowed]
         proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel, wanted=count)
@@ -326,6 +330,12 @@ class TaskWork:
         parts = [(records, model.predict(features).embeddings) for records, features in self._by_sketch(model, newest)]
         known = [record.candidate for records, _ in parts for record in records]
         return known, np.concatenate([part for _, part in parts]) if parts else np.zeros((0, width), np.float32)
+
+
+def _explored(trials: int) -> int:
+    """How many of a task's first so many candidates are drawn at random."""
+    young = min(trials, _YOUNG)
+    return young // _EXPLORED_SHARE[0] + (trials - young) // _EXPLORED_SHARE[1]
 
 
 def estimate_s(works: Sequence[TaskWork]) -> float | None:

@@ -105,7 +105,7 @@ def test_the_choice_is_legal(given_states: list[TaskState]) -> None:
     chosen = by_key[choice.task_key]
     assert not chosen.exhausted
     assert choice.expected_gain_s > 0
-    assert choice.count == (CONFIG.round_size if chosen.trials else CONFIG.first_round)
+    assert choice.count == min(max(CONFIG.first_round, 3 * chosen.trials), CONFIG.round_size)
     if chosen.trials:
         assert all(one.trials or one.exhausted for one in given_states)
 
@@ -139,6 +139,38 @@ def test_first_rounds_by_weight_and_flops_those_without_flops_last() -> None:
     }
     order, _ = tune(tasks, 4)
     assert order == ["often", "big", "small", "copy"]
+
+
+def test_rounds_grow_with_what_was_measured() -> None:
+    alone = state("a", 1e-3, trials=2)
+    counts = []
+    for _ in range(4):
+        choice = choose(alone)
+        assert choice is not None
+        counts.append(choice.count)
+        alone = dataclasses.replace(alone, trials=alone.trials + choice.count)
+    assert counts == [6, 24, 32, 32]
+
+
+def test_of_equal_gains_the_shorter_round_goes_first() -> None:
+    known, young = state("known", 1e-3, trials=32), state("young", 1e-3, trials=2)
+    gains_s = TaskScheduler(CONFIG).expected_gains_s([known, young])
+    assert gains_s["known"] == gains_s["young"]
+    choice = choose(known, young)
+    assert choice is not None
+    assert choice.task_key == "young"
+
+
+def test_a_small_gain_in_a_short_round_does_not_end_a_run_that_has_more_to_gain() -> None:
+    least_s = CONFIG.min_gain * 1.0
+    small = state("small", 5.0 * least_s, trials=2, anchor="copy")
+    stale = state("large", *[1.0] * 8, trials=160)
+    gains_s = TaskScheduler(CONFIG).expected_gains_s([small, stale])
+    assert gains_s["small"] <= least_s < gains_s["large"]
+    assert gains_s["large"] / 32 < gains_s["small"] / 6
+    choice = choose(small, stale)
+    assert choice is not None
+    assert choice.task_key == "large"
 
 
 def test_every_task_gets_a_first_round_before_any_gets_a_second() -> None:
@@ -223,10 +255,11 @@ def test_creeping_gains_below_the_yardstick_count_as_none() -> None:
 
 
 def test_a_task_where_all_fails_is_left_in_the_end() -> None:
+    most = CONFIG.patience + 2  # rounds of 2, 6 and 24 candidates come before the whole ones
     order, _ = tune({"broken": (task("broken"), flat(None))}, 1000)
-    assert 1 < len(order) <= CONFIG.patience + 1
+    assert 1 < len(order) <= most
     order, _ = tune({"broken": (task("broken"), flat(None)), "fine": (task("fine"), flat(1e-3))}, 1000)
-    assert 1 < order.count("broken") <= CONFIG.patience + 1
+    assert 1 < order.count("broken") <= most
     assert "fine" in order
 
 

@@ -6,8 +6,6 @@ import threading
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tcl_core.config import Budget
 from tcl_core.domain import Stage
@@ -37,19 +35,11 @@ def test_no_limit_means_none() -> None:
     assert clock.trials_left(10_000) is None
     assert clock.tuning_s is None
     assert not clock.out_of_time()
-    assert clock.first_round(0, 5) is None
 
 
 def test_minutes_keep_time_back_for_the_library() -> None:
     assert RunClock(Budget(minutes=1.0), CancelToken()).tuning_s == pytest.approx(51.0)
     assert RunClock(Budget(minutes=10.0), CancelToken()).tuning_s == pytest.approx(575.0)
-
-
-@given(st.integers(1, 5000), st.integers(1, 300))
-def test_first_rounds_leave_half_of_the_trials(trials: int, tasks: int) -> None:
-    count = RunClock(Budget(trials=trials), CancelToken()).first_round(0, tasks)
-    assert count is not None
-    assert count == 2 or count * tasks <= trials / 2
 
 
 def test_trials_left_never_fall_below_zero() -> None:

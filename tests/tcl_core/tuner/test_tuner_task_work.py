@@ -140,6 +140,33 @@ def test_a_few_of_a_round_are_drawn_whatever_the_model_says(matmul_task: Task, c
     assert not {one.replay.structural_hash for one in first} & {one.replay.structural_hash for one in later}
 
 
+def test_rounds_that_grow_draw_as_many_as_one_of_their_size(matmul_task: Task, cpu_platform: Platform) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    drawn = []
+    for count in (2, 6, 24):
+        chosen = chosen_of(work, cast(CostModel, Narrow()), count)
+        work.add_records([record_of(one.replay, 1e-3) for one in chosen])
+        drawn.append([one.source for one in chosen].count(Source.DRAWN))
+    assert drawn == [0, 1, 2]  # one in eight of the first 16, one in sixteen of the others
+
+
+def test_a_young_task_borrows_in_its_second_round_too(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    lenders = []
+    for place, key in enumerate("abc"):
+        lender = work_of(replace(matmul_task, key=key), cpu_platform)
+        lender.add_records([record_of(propose(lender, model, 3)[place][0], 1e-3)])
+        lenders.append(lender)
+    borrower = work_of(replace(matmul_task, key="alike"), cpu_platform)
+    sources = []
+    for count in (2, 6, 24):
+        chosen = chosen_of(borrower, model, count, relatives=lenders)
+        borrower.add_records([record_of(one.replay, 2e-3) for one in chosen])
+        sources.append([one.source for one in chosen].count(Source.CARRIED))
+    assert sources == [1, 1, 1]
+
+
 def test_nothing_is_drawn_beside_a_choice_that_is_random_anyway(
     matmul_task: Task, cpu_platform: Platform, model: CostModel
 ) -> None:
