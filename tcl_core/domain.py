@@ -14,6 +14,10 @@ from enum import StrEnum
 Decision = tuple[int, ...]
 """The value of one sampling instruction: tile factors, or one category index, or one compute location."""
 
+SHARED = "tcl.shared"
+"""Annotation of a block in a task's module that is to be computed inside the one that reads it: by loop of that one,
+how many neighbouring steps share what is computed."""
+
 
 class DecisionKind(StrEnum):
     """What a sampling instruction decides."""

@@ -13,7 +13,7 @@ from tvm import relax, s_tir
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.analysis import estimate_tir_flops
 
-from tcl_core.domain import ImportIssue, LoopAxis, Task, TensorSpec
+from tcl_core.domain import SHARED, ImportIssue, LoopAxis, Task, TensorSpec
 from tcl_core.network.winograd import FLOPS
 
 _REDUCE = 2
@@ -107,6 +107,8 @@ class _Anchor:
 def _find_anchor(module: Any) -> tuple[_Anchor, float]:
     """The block that does most: floating point operations, or iterations where it computes nothing; and all FLOPs.
 
+    One that belongs inside another is no anchor.
+
     TVM's `find_anchor_sblock` knows reductions only, and elementwise tasks have an anchor too.
     """
     schedule = s_tir.Schedule(module, debug_mask="none")
@@ -123,6 +125,6 @@ def _find_anchor(module: Any) -> tuple[_Anchor, float]:
             estimated, flops = flops, float(block.annotations[FLOPS])
             total += flops - estimated
         work = max(flops, float(math.prod(axis.extent for axis in axes)))
-        if work > best.work:
+        if work > best.work and SHARED not in block.annotations:
             best = _Anchor(name=str(block.name_hint), axes=axes, work=work)
     return best, total

@@ -15,7 +15,7 @@ from tvm.s_tir.schedule import Trace
 from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.domains import find_domains
-from tcl_core.space.spatial_tiling import with_spatial_tiling
+from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
 from tcl_core.space.traces import read_decisions, sampling_instructions, trace_json, with_decisions
 from tcl_core.tvm_import import import_tensor_intrinsics
 
@@ -72,7 +72,8 @@ class DesignSpace:
         )
         self._context, self._traces = context, _traces(context)
         # A GPU's kernels are tiled by its threads.
-        if str(target.kind.name) == "llvm" and not any(map(sampling_instructions, self._traces)):
+        free = not any(map(sampling_instructions, self._traces)) or in_pieces(self._module)
+        if str(target.kind.name) == "llvm" and free:
             self._context = with_spatial_tiling(context)
             self._traces = _traces(self._context)
         self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._traces)))

@@ -5,15 +5,25 @@ ones vectorised. That is poor where what is read lies across what is written. Be
 here against that one, 2 threads of a Zen 4: NCHW16c to NCHW of 16 x 96 x 96 15 us instead of 86, a bilinear resize with
 a concatenation 28 instead of 777, Winograd's `unpack` 13 instead of 48 and 117 instead of 250, its `pack` 165 instead
 of 222.
+
+Where a block says that another is to compute it piece by piece (`domain.SHARED`), the pieces are not cut by the tiles,
+and it is computed in front of each.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tvm.ir.utils import derived_object
-from tvm.s_tir import meta_schedule
-from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
+from tvm.s_tir import Schedule, meta_schedule
+from tvm.s_tir.meta_schedule.schedule_rule import (
+    ParallelizeVectorizeUnroll,
+    PyScheduleRule,
+    RandomComputeLocation,
+)
+
+from tcl_core.domain import SHARED
 
 _UNROLLED = (0, 16, 64, 512)
 """MetaSchedule's own choices, which it offers to kernels with reductions only."""
@@ -26,14 +36,24 @@ _VECTORISED = "meta_schedule.vectorize"
 _ROLLED_OUT = "meta_schedule.unroll_explicit"
 
 
+def in_pieces(module: Any) -> bool:
+    """Whether a block of the module's entry function says that another is to compute it piece by piece."""
+    return _shared_block(Schedule(module, debug_mask="none")) is not None
+
+
 def with_spatial_tiling(context: Any) -> Any:
     """A tune context of the same module and target whose space has the sketch too, behind MetaSchedule's own."""
     stock = context.space_generator
+    rules = [rule for rule in stock.sch_rules if not isinstance(rule, RandomComputeLocation)]
+    # Loops are split before the root is annotated: after that, where the root holds the loops of two blocks, a
+    # `Schedule` writes into the module it was made from (TVM 0.27 takes loops whose sequence it shares for its own).
+    annotating = next(at for at, rule in enumerate(rules) if isinstance(rule, ParallelizeVectorizeUnroll))
+    rules.insert(annotating, _SpatialTiling())
     return meta_schedule.TuneContext(
         mod=context.mod,
         target=context.target,
         space_generator=meta_schedule.space_generator.PostOrderApply(
-            sch_rules=[*stock.sch_rules, _SpatialTiling()],
+            sch_rules=rules,
             postprocs=stock.postprocs,
             mutator_probs=stock.mutator_probs,
         ),
@@ -58,15 +78,23 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
         return _SpatialTiling()
 
     def apply(self, schedule: Any, block: Any) -> list[Any]:
-        loops = _untiled_loops(schedule, block)
-        if not loops:
+        plan = _plan(schedule.copy(), block)  # every look leaves an instruction behind
+        if plan is None:
             return [schedule]
         tiled = schedule.copy()
-        root = tiled.get_sblock("root")
-        *crossing, last = loops
-        outer, inner = [], []
-        for loop in crossing:
-            around, within = tiled.split(loop, factors=_two_parts(tiled, loop))
+        loops = tiled.get_loops(block)
+        *crossing, last = (loops[at] for at, _ in plan.turning)
+        outer, inner, pieces = [], [], []
+        for loop, (_, steps) in zip(crossing, plan.turning, strict=False):
+            extent = int(tiled.get(loop).extent)
+            if steps >= extent:
+                pieces.append(loop)
+                continue
+            whole = loop
+            if steps > 1:
+                whole, piece = tiled.split(loop, factors=[-(-extent // steps), steps])
+                pieces.append(piece)
+            around, within = tiled.split(whole, factors=_two_parts(tiled, whole))
             outer.append(around)
             inner.append(within)
         lanes = extent = int(tiled.get(last).extent)
@@ -75,27 +103,66 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
             around, last = tiled.split(last, factors=factors)
             outer.append(around)
             lanes = factors[1]
-        tiled.reorder(*outer, *inner, last)
-        tiled.unannotate(root, _VECTORISED)
-        tiled.annotate(root, _VECTORISED, lanes)
-        unrolled = tiled.sample_categorical(_UNROLLED, [1 / len(_UNROLLED)] * len(_UNROLLED))
-        tiled.annotate(root, _ROLLED_OUT, unrolled)
-        return [tiled, schedule]  # the last comes first: MetaSchedule's own stays sketch 0
+        tiled.reorder(*outer, *inner, *pieces, last)
+        if plan.shared:
+            tiled.compute_at(tiled.get_sblock(plan.shared), inner[-1])
+        _annotate(tiled, lanes)
+        return [schedule, tiled]
+
+
+def _annotate(tiled: Any, lanes: Any) -> None:
+    """Vectorise so many values of the last loop, and leave open how far the others are unrolled."""
+    root = tiled.get_sblock("root")
+    tiled.annotate(root, _VECTORISED, lanes)  # MetaSchedule's rule lets what is there stand
+    unrolled = tiled.sample_categorical(_UNROLLED, [1 / len(_UNROLLED)] * len(_UNROLLED))
+    tiled.annotate(root, _ROLLED_OUT, unrolled)
 
 
 def _two_parts(schedule: Any, loop: Any) -> Any:
     return schedule.sample_perfect_tile(loop, n=2, max_innermost_factor=_LARGEST_INNER)
 
 
-def _untiled_loops(schedule: Any, block: Any) -> list[Any]:
-    """Loops of more than one step around the one block of a kernel without reductions; none for what is not tiled."""
-    root = schedule.get_sblock("root")
-    children = schedule.get_child_blocks(root)
-    if len(children) != 1 or schedule.get(block).name_hint != schedule.get(children[0]).name_hint:
-        return []
+@dataclass(frozen=True)
+class _Plan:
+    """How the last block of a kernel without reductions is tiled.
+
+    Attributes:
+        turning: places of its loops of more than one step, and how many of their steps make a piece.
+        shared: name of the block that is computed in front of each piece; empty where there is none.
+    """
+
+    turning: tuple[tuple[int, int], ...]
+    shared: str
+
+
+def _plan(schedule: Any, block: Any) -> _Plan | None:
+    """None for a block that is not tiled."""
+    blocks = _blocks(schedule)
+    shared = _shared_block(schedule)
+    if len(blocks) != 1 + (shared is not None) or _name(schedule, block) != _name(schedule, blocks[-1]):
+        return None
     variables = schedule.get(block).iter_vars
     loops = schedule.get_loops(block)
     if len(loops) != len(variables) or any(variable.iter_type != variable.DataPar for variable in variables):
-        return []
-    turning = [loop for loop in loops if int(schedule.get(loop).extent) > 1]
-    return turning if turning and int(schedule.get(turning[-1]).extent) >= _SMALLEST_VECTOR else []
+        return None
+    extents = [int(schedule.get(loop).extent) for loop in loops]
+    steps = [1] * len(loops) if shared is None else [int(n) for n in schedule.get(shared).annotations[SHARED]]
+    turning = tuple((at, steps[at]) for at, extent in enumerate(extents) if extent > 1)
+    if not turning or extents[turning[-1][0]] < _SMALLEST_VECTOR:
+        return None
+    if shared is not None and all(piece >= extents[at] for at, piece in turning[:-1]):
+        return None  # one piece is all there is
+    return _Plan(turning=turning, shared="" if shared is None else _name(schedule, shared))
+
+
+def _blocks(schedule: Any) -> Any:
+    return schedule.get_child_blocks(schedule.get_sblock("root"))
+
+
+def _shared_block(schedule: Any) -> Any:
+    """The block that says that another computes it piece by piece; None where there is none."""
+    return next((block for block in _blocks(schedule) if SHARED in schedule.get(block).annotations), None)
+
+
+def _name(schedule: Any, block: Any) -> str:
+    return str(schedule.get(block).name_hint)

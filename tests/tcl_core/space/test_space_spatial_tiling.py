@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm import te, topi
 
-from tcl_core.domain import Candidate, Replay, Task
+from tcl_core.domain import SHARED, Candidate, Replay, Task
+from tcl_core.network.winograd import TILINGS, pack, unpack
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
 
@@ -40,10 +42,23 @@ def unblocked(data: Any) -> Any:
     )
 
 
+def in_pieces(data: Any) -> Any:
+    """Every four rows share what is computed of them; the last piece is a part of one."""
+    rows, lanes = data.shape
+    doubled = te.compute(
+        (-(-int(rows) // 4), 4, lanes),
+        lambda piece, row, lane: te.if_then_else(piece * 4 + row < rows, data[piece * 4 + row, lane] * 2.0, 0.0),
+        attrs={SHARED: [4, 1], "meta_schedule.inline_rule": "disable"},
+        name="doubled",
+    )
+    return te.compute(data.shape, lambda row, lane: doubled[row // 4, row % 4, lane] + doubled[row // 4, 0, lane])
+
+
 KERNELS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], tuple[int, ...]]] = {
     "transpose": (topi.transpose, np.transpose, (24, 40)),
     "layout": (unblocked, lambda a: 2 * a.transpose(0, 1, 4, 2, 3).reshape(1, 32, 6, 10), (1, 2, 6, 10, 16)),
     "long": (lambda data: topi.nn.relu(data), lambda a: np.maximum(a, 0), (3, 500)),  # noqa: PLW0108
+    "pieces": (in_pieces, lambda a: 2 * (a + a[np.arange(len(a)) // 4 * 4]), (22, 16)),
     "padded": (lambda data: topi.nn.pad(data, (1, 2)), lambda a: np.pad(a, ((1, 1), (2, 2))), (7, 9)),
 }
 
@@ -57,6 +72,7 @@ def test_every_candidate_computes_the_same(name: str) -> None:
     wanted = expected(data)
     (stock, tiled) = space.sketches
     assert not stock.domains
+    module = tvm_ffi.structural_hash(space._module)
     for _ in range(6):
         decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in tiled.domains)
         replay = space.replay(Candidate("spatial", tiled.index, decisions))
@@ -66,6 +82,7 @@ def test_every_candidate_computes_the_same(name: str) -> None:
         result = tvm.runtime.tensor(np.zeros(wanted.shape, np.float32))
         kernel(tvm.runtime.tensor(data), result)
         np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-6)
+    assert tvm_ffi.structural_hash(space._module) == module, "a replay wrote into the task's own module"
 
 
 def test_a_short_last_loop_is_vectorised_whole_and_alone() -> None:
@@ -75,6 +92,41 @@ def test_a_short_last_loop_is_vectorised_whole_and_alone() -> None:
     replay = space.replay(Candidate("spatial", 1, ((2, 2), (2, 3), (0,))))
     assert isinstance(replay, Replay)
     assert "T.vectorized(16)" in tvm.ir.load_json(replay.module_json).script()
+
+
+TILED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], tuple[int, ...]]] = {
+    "pack": (lambda data: pack(TILINGS[1], (1, 1, 1, 1), data), (1, 2, 14, 14, 8), (16, 2, 36, 8)),
+    "unpack": (
+        lambda data: topi.nn.relu(unpack(TILINGS[1], (1, 2, 15, 14, 8), data)),
+        (36, 2, 16, 8),
+        (1, 2, 15, 14, 8),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_winograds_rows_are_computed_tile_by_tile(name: str) -> None:
+    """Neither 14 nor 15 rows are whole tiles of four."""
+    compute, shape, results = TILED[name]
+    space = DesignSpace(spatial(compute, shape), CPU_TARGET)
+    generator = np.random.default_rng(0)
+    data = generator.standard_normal(shape).astype(np.float32)
+    found = []
+    for sketch in (space.sketches[0], *[space.sketches[1]] * 3):
+        decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
+        replay = space.replay(Candidate("spatial", sketch.index, decisions))
+        assert isinstance(replay, Replay)
+        module = tvm.ir.load_json(replay.module_json)
+        result = tvm.runtime.tensor(np.zeros(results, np.float32))
+        tvm.compile(module, tvm.target.Target(json.loads(CPU_TARGET)))(tvm.runtime.tensor(data), result)
+        found.append(result.numpy())
+        assert module.script().count("T.parallel(") == (2 if sketch.index == 0 else 1)
+    for tiled in found[1:]:
+        np.testing.assert_allclose(tiled, found[0], rtol=1e-5, atol=1e-5)
+
+
+def test_one_piece_alone_is_left_to_metaschedule() -> None:
+    assert len(DesignSpace(spatial(in_pieces, (4, 16)), CPU_TARGET).sketches) == 1
 
 
 def test_kernels_with_a_reduction_keep_their_sketches(matmul_task: Task, softmax_task: Task) -> None:
