@@ -5,13 +5,13 @@ One `fit` reads `TrainingConfig.max_samples` records at most. Features of a mill
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from tcl_core.batches import TaskGroup
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Record
+from tcl_core.domain import Record, TaskState
 from tcl_core.tuner.task_work import TaskWork
 
 MOST = 4096
@@ -20,6 +20,13 @@ MOST_OF_TASK = 512
 WORTHWHILE = 16
 """New records from which on there is a lesson. It costs half a second, whether one record is new or 32: of the first
 minute of a network of 108 tasks, whose first rounds had one to six, 17 s went into lessons."""
+_WHILE_UNTRIED = 64
+"""The same while some tasks have no record: their rounds are over before a lesson is, and the workers wait for it."""
+
+
+def is_due(new: int, states: Iterable[TaskState]) -> bool:
+    """Whether `new` records are worth a lesson now."""
+    return new >= (_WHILE_UNTRIED if any(not state.trials for state in states) else WORTHWHILE)
 
 
 def lesson(

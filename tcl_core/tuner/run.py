@@ -41,7 +41,7 @@ from tcl_core.store import Workspace
 from tcl_core.tuner.ahead import Prepared, choose_ahead
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
-from tcl_core.tuner.lesson import WORTHWHILE, lesson
+from tcl_core.tuner.lesson import is_due, lesson
 from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
@@ -246,7 +246,7 @@ class Tuner:
         left = self._clock.trials_left(self.trials + len(current.chosen))
         if choice is None or left == 0 or self._clock.out_of_time():
             return
-        if self._unlearned >= WORTHWHILE:
+        if is_due(self._unlearned, self._states()):
             self._learn()
         self._ahead = self._prepare(choice, len(current.chosen))
 
@@ -274,7 +274,7 @@ class Tuner:
         work.close_round(exhausted=not prepared.chosen)
         self._unlearned += len(records)
         self._newest = prepared.task_key
-        if self._ahead is None and self._unlearned >= WORTHWHILE:
+        if self._ahead is None and is_due(self._unlearned, self._states()):
             yield PhaseChanged(stage=Stage.LEARN, task_key=prepared.task_key)
             with self._clock.stage(Stage.LEARN):
                 self._learn()

@@ -20,6 +20,13 @@ def test_a_nursery_forks_with_one_thread(pool: WorkerPool) -> None:
     assert pool.start() is None
 
 
+def test_a_nursery_has_no_torch(pool: WorkerPool) -> None:
+    """TVM would import it: seconds before the first kernel, and memory in every worker."""
+    libraries = [mapped.path for mapped in psutil.Process(pool.nursery_pid).memory_maps()]
+    assert any("libtvm" in path for path in libraries)
+    assert not any("libtorch" in path for path in libraries)
+
+
 def test_a_worker_reports_why_it_died(pool: WorkerPool) -> None:
     worker = pool.spawn()
     psutil.Process(worker.pid).send_signal(signal.SIGTERM)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tuner_records import record
+from tuner_records import record, task_of
 
 from tcl_core.batches import TaskGroup
 from tcl_core.domain import Record, TaskState
-from tcl_core.tuner.lesson import MOST, MOST_OF_TASK, lesson, some
+from tcl_core.tuner.lesson import MOST, MOST_OF_TASK, WORTHWHILE, is_due, lesson, some
 
 NO_MODEL = cast(Any, None)
 
@@ -94,3 +94,11 @@ def test_of_many_records_the_fastest_half_stays_and_the_order(seed: int) -> None
     assert fastest == pytest.approx([1e-3 * (1 + at) for at in range(10)])
     places = [records.index(one) for one in kept]
     assert places == sorted(places)
+
+
+def test_first_rounds_do_not_wait_for_lessons() -> None:
+    tried, untried = TaskState(task=task_of("a"), trials=2), TaskState(task=task_of("b"))
+    assert not is_due(WORTHWHILE - 1, [tried])
+    assert is_due(WORTHWHILE, [tried, tried])
+    assert not is_due(WORTHWHILE, [tried, untried])
+    assert is_due(4 * WORTHWHILE, [tried, untried]), "networks of hundreds of tasks would never learn"
