@@ -13,10 +13,11 @@ from app.models.run_request import RunRequest
 from app.models.run_state import RunState
 from app.models.task_table import TaskTableModel
 from app.translation import tr
-from tcl_core.config import SchedulerConfig
 
 _KNOWN_AFTER_S = 10.0
 """A run's pace is told from this many seconds on: its first round compiles with cold workers."""
+_ENOUGH = 16
+"""Trials that a task needs to get anywhere: the median random candidate is 4 - 10 times slower than the best of 150."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +51,14 @@ class BudgetCheck(QObject):
         states = self._tasks.chosen
         if self._run.opened is None or not states:
             return Verdict(sentence="")
-        first, limits = SchedulerConfig().first_round, dict(self._tasks.task_trials)
+        limits = dict(self._tasks.task_trials)
         untried = [state.task for state in states if not state.trials]
-        short = [task.name for task in untried if limits.get(task.key, first) < first]
+        short = [task.name for task in untried if limits.get(task.key, _ENOUGH) < _ENOUGH]
         if short:
-            return Verdict(sentence=_too_small(short, first), enough=False)
+            return Verdict(sentence=_too_small(short), enough=False)
         if len(limits) == len(states) and (request.trials is None or request.trials > sum(limits.values())):
             request = replace(request, trials=sum(limits.values()))
-        return self._judge_whole(request, len(untried), len(untried) * first)
+        return self._judge_whole(request, len(untried), len(untried) * _ENOUGH)
 
     def _judge_whole(self, request: RunRequest, untried: int, least: int) -> Verdict:
         """The budget of the whole run against the trials that every untried task needs at least."""
@@ -66,7 +67,7 @@ class BudgetCheck(QObject):
         span = _span(request, paces)
         if request.trials is not None and request.trials < least:
             return Verdict(
-                sentence=tr("{trials:,} trials leave tasks untuned: {each}.", trials=request.trials, each=each),
+                sentence=tr("{trials:,} trials leave tasks nearly untuned: {each}.", trials=request.trials, each=each),
                 enough=False,
             )
         if request.minutes is not None and paces:
@@ -88,20 +89,20 @@ class BudgetCheck(QObject):
                 yield past.trials / past.seconds
 
 
-def _too_small(short: Sequence[str], first: int) -> str:
-    """Tasks whose own budget ends within the first round: the names of a few, and how many more."""
+def _too_small(short: Sequence[str]) -> str:
+    """Tasks whose own budget is next to nothing: the names of a few, and how many more."""
     names = ", ".join(short[:2]) + (tr(" and {count} more", count=len(short) - 2) if len(short) > 2 else "")
     return tr(
-        "The budget of {names} is less than a first round: allow {first} trials or more, or take the tick away.",
+        "The budget of {names} is next to nothing: allow {least} trials or more, or take the tick away.",
         names=names,
-        first=first,
+        least=_ENOUGH,
     )
 
 
 def _each(untried: int, least: int) -> str:
     if not untried:
         return tr("every task has been measured already")
-    return tr("one round of each of {untried} untried tasks takes {least:,} trials", untried=untried, least=least)
+    return tr("{each} trials for every untried task are {least:,}", each=_ENOUGH, least=least)
 
 
 def _span(request: RunRequest, paces: tuple[float, ...]) -> str:

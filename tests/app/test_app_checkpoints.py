@@ -226,7 +226,7 @@ def test_budgets_of_tasks_are_part_of_the_check(studio: Studio) -> None:
     run_panel.form._trials.setValue(480)
     tasks.set_task_trials([(keys[0], 15), (keys[1], 16)])
     assert run_panel._check.objectName() == "warn"
-    assert "budget of fused_matmul_add_gelu is less than a first round" in run_panel._check.text()
+    assert "budget of fused_matmul_add_gelu is next to nothing: allow 16" in run_panel._check.text()
     tasks.set_task_trials([(key, 20) for key in keys])
     assert "300 take about 2:30 here" in run_panel._check.text(), "the tasks' budgets end the run before its own does"
     assert run_panel._check.objectName() == "muted"
