@@ -27,6 +27,9 @@ def main(argv=None):
         return 2
     # OpenMP's waiting threads spin by default: on shared cores that costs up to 80x (measured), in every process.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # OpenBLAS has no such setting: NumPy's threads spin for 100 ms after each product, of which a search makes small
+    # ones, and the kernel that is timed next took 4 ms, a scheduler's tick, instead of 6 us (measured on two cores).
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:

@@ -13,8 +13,9 @@ import time
 import uuid
 from collections.abc import Iterator
 
-# Both are read when the libraries load, so before any test module: see `main.py` for the first.
+# Read when the libraries load, so before any test module: see `main.py` for the first two.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import hypothesis

@@ -55,20 +55,23 @@ def test_old_pythons_can_read_the_front_door():
 def test_a_subcommand_goes_to_the_command_line(monkeypatch):
     given = []
     monkeypatch.setattr(command_line, "main", lambda arguments: given.append(list(arguments)) or 5)
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    for name in ("OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
 
     assert main.main(["tune", "x.onnx"]) == 5
     assert given == [["tune", "x.onnx"]]
     assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
 
 
-def test_a_choice_of_waiting_is_left_alone(monkeypatch):
+def test_a_choice_of_threads_and_of_waiting_is_left_alone(monkeypatch):
     monkeypatch.setattr(command_line, "main", lambda arguments: 0)
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
 
     main.main(["doctor"])
 
-    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    assert (os.environ["OMP_WAIT_POLICY"], os.environ["OPENBLAS_NUM_THREADS"]) == ("ACTIVE", "7")
 
 
 @pytest.mark.parametrize(
