@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.config import MeasureConfig
-from tcl_core.measure.timing import DECISIVE_S, HOPELESS_S, LOOKS, time_adaptively
+from tcl_core.measure.timing import DECISIVE_S, HOPELESS_S, LOOKS, UNEVEN, time_adaptively
 
 latencies = st.floats(min_value=1e-7, max_value=5.0)
 
@@ -94,6 +94,21 @@ def test_one_spoilt_look_does_not_cost_a_short_winner() -> None:
     timing = time_adaptively(FakeTimer(1e-4, lambda: next(noise)), MeasureConfig(), best_s=1e-4)
     assert not timing.cut_off
     assert timing.latencies_s == (1e-4,) * 3
+
+
+def test_repeats_beside_other_work_are_taken_again() -> None:
+    noise = iter([600.0, 600.0, 600.0, *[1.0] * 50])  # a look and two of three repeats meet the scheduler's tick
+    timing = time_adaptively(FakeTimer(6e-6, lambda: next(noise)), MeasureConfig(), best_s=None)
+    assert timing.latencies_s == (6e-6,) * 3
+
+
+def test_of_repeats_that_stay_uneven_the_quietest_count() -> None:
+    noise = iter([1.0, 3.0, 4.0, 9.0, 2.0, 3.0, 4.0, 5.0, 3.0, 8.0])
+    timer = FakeTimer(0.02, lambda: next(noise))
+    timing = time_adaptively(timer, MeasureConfig(min_repeat_s=0.02, repeats=3), best_s=None)
+    assert timing.latencies_s == (0.02, 0.06, 0.08), "the look was long enough to be a repeat, once"
+    assert max(timing.latencies_s) > UNEVEN * min(timing.latencies_s)
+    assert len(timer.runs) == 1 + 2 + (LOOKS - 1) * 3
 
 
 def test_a_loser_gets_few_looks() -> None:
