@@ -44,7 +44,7 @@ def time_adaptively(timer: Timer, config: MeasureConfig, best_s: float | None) -
     """Time a candidate against the best latency of its task so far.
 
     One warm-up, one quick run; slower than ``config.cutoff * best_s`` ends it there. Otherwise ``config.repeats``
-    repeats of at least ``config.min_repeat_s`` each; a quick run that long is itself the first repeat. Uneven repeats are
+    repeats of at least ``config.min_repeat_s`` each; a quick run that long is itself the first repeat. Uneven ones are
     taken again, `LOOKS` times in all, and those of the least median count. A first run of `DECISIVE_S` or more is never
     repeated.
     """
