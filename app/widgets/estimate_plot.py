@@ -10,6 +10,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from app.models import quantities
@@ -26,6 +27,9 @@ _DASHES = {
     "onnxruntime": Qt.PenStyle.DashDotLine,
     "tuned": Qt.PenStyle.DotLine,
 }
+_VEIL = 190
+"""Opacity (of 255) of the ground behind a line's name: the curve often runs below that of the lowest line, and is to be
+seen there, but not to cross it out."""
 
 
 class EstimatePlot(PlotFrame):
@@ -103,3 +107,6 @@ class EstimatePlot(PlotFrame):
         colour = colours.get(name, self._tokens.tuned)
         line.setPen(pg.mkPen(colour, width=1.4, style=_DASHES.get(name, Qt.PenStyle.DotLine)))
         line.label.setColor(colour)
+        ground = QColor(self._tokens.surface)
+        ground.setAlpha(_VEIL)
+        line.label.fill = pg.mkBrush(ground)

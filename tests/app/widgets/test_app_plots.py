@@ -53,6 +53,9 @@ def test_estimate_is_drawn_on_a_logarithmic_axis_with_named_lines(qtbot: QtBot) 
     assert plot._curve.yData.tolist() == [2.0, 1.0]
     assert sorted(plot.lines) == ["onnxruntime 10.0 ms", "untuned TVM 412 ms"]
     plot.apply_tokens(DARK)
+    grounds = {line.label.fill.color().name() for line in plot._lines.values()}
+    assert grounds == {DARK.surface.lower()}, "no curve crosses out a line's name"
+    assert all(0 < line.label.fill.color().alpha() < 255 for line in plot._lines.values()), "nor is it hidden there"
     plot.set_horizontal(trials=True)
     assert len(plot.lines) == 2
     axis = plot.plot.getAxis("bottom")
