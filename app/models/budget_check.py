@@ -13,11 +13,10 @@ from app.models.run_request import RunRequest
 from app.models.run_state import RunState
 from app.models.task_table import TaskTableModel
 from app.translation import tr
+from tcl_core.config import FEW_TRIALS
 
 _KNOWN_AFTER_S = 10.0
 """A run's pace is told from this many seconds on: its first round compiles with cold workers."""
-_ENOUGH = 16
-"""Trials that a task needs to get anywhere: the median random candidate is 4 - 10 times slower than the best of 150."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +52,16 @@ class BudgetCheck(QObject):
             return Verdict(sentence="")
         limits = dict(self._tasks.task_trials)
         untried = [state.task for state in states if not state.trials]
-        short = [task.name for task in untried if limits.get(task.key, _ENOUGH) < _ENOUGH]
+        short = [task.name for task in untried if limits.get(task.key, FEW_TRIALS) < FEW_TRIALS]
         if short:
             return Verdict(sentence=_too_small(short), enough=False)
         if len(limits) == len(states) and (request.trials is None or request.trials > sum(limits.values())):
             request = replace(request, trials=sum(limits.values()))
-        return self._judge_whole(request, len(untried), len(untried) * _ENOUGH)
+        return self._judge_whole(request, len(untried) * FEW_TRIALS)
 
-    def _judge_whole(self, request: RunRequest, untried: int, least: int) -> Verdict:
-        """The budget of the whole run against the trials that every untried task needs at least."""
-        each = _each(untried, least)
+    def _judge_whole(self, request: RunRequest, least: int) -> Verdict:
+        """The budget of the whole run against the trials that all untried tasks need at least."""
+        each = _each(least)
         paces = tuple(self._paces(request))
         span = _span(request, paces)
         if request.trials is not None and request.trials < least:
@@ -76,7 +75,7 @@ class BudgetCheck(QObject):
             return Verdict(sentence=tr("No limit: the run goes on until no task promises a gain."))
         if request.minutes is None:
             return Verdict(sentence=tr("Enough: {each}{span}.", each=each, span=span))
-        known = "" if paces or not untried else tr("; how long that takes is known after a first run")
+        known = "" if paces or not least else tr("; how long that takes is known after a first run")
         return Verdict(sentence=f"{each[0].upper()}{each[1:]}{known}.")
 
     def _paces(self, request: RunRequest) -> Iterator[float]:
@@ -95,14 +94,14 @@ def _too_small(short: Sequence[str]) -> str:
     return tr(
         "The budget of {names} is next to nothing: allow {least} trials or more, or take the tick away.",
         names=names,
-        least=_ENOUGH,
+        least=FEW_TRIALS,
     )
 
 
-def _each(untried: int, least: int) -> str:
-    if not untried:
+def _each(least: int) -> str:
+    if not least:
         return tr("every task has been measured already")
-    return tr("{each} trials for every untried task are {least:,}", each=_ENOUGH, least=least)
+    return tr("{each} trials for every untried task are {least:,}", each=FEW_TRIALS, least=least)
 
 
 def _span(request: RunRequest, paces: tuple[float, ...]) -> str:

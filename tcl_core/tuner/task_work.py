@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tcl_core.batches import FeatureBatch, FloatArray, Pool, Population, Prediction, TaskGroup
-from tcl_core.config import SearchConfig
+from tcl_core.config import FEW_TRIALS, SearchConfig
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Sketch, Source, Task, TaskState
 from tcl_core.events import CancelToken
@@ -23,8 +23,6 @@ from tcl_core.tuner.pool_map import Pick, pool_map
 from tcl_core.tuner.relatives import Relative, borrow
 
 _SEEDS = 32
-_YOUNG = 16
-"""Trials up to which a task is one of which little is known."""
 _BORROWED_SHARE = 4
 """Of a young task's rounds, one in so many candidates at most is carried over from a similar task; but one where any
 is left."""
@@ -167,7 +165,7 @@ class TaskWork:
         sketches = self.sketches
         score = self._scorer(model)
         trials = len(self.records)
-        borrowed = borrow(self.task, sketches, relatives) if trials < _YOUNG else []
+        borrowed = borrow(self.task, sketches, relatives) if trials < FEW_TRIALS else []
         most = max(1, count // _BORROWED_SHARE)
         chosen = self._replayed(borrowed, most, score, Source.CARRIED, trained=model.trained)
         if model.trained:
@@ -334,7 +332,7 @@ class TaskWork:
 
 def _explored(trials: int) -> int:
     """How many of a task's first so many candidates are drawn at random."""
-    young = min(trials, _YOUNG)
+    young = min(trials, FEW_TRIALS)
     return young // _EXPLORED_SHARE[0] + (trials - young) // _EXPLORED_SHARE[1]
 
 
