@@ -26,6 +26,7 @@ from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpa
 
 _CONVOLUTION = "relax.nn.conv2d"
 _DEPTHWISE = "depthwise_conv2d_NCHWc"
+_GROUPED = "group_conv2d_NCHWc"
 _FROM_PLAIN = "conv2d_NCHW_NCHWc"
 _APART = {"op_pattern": 8}
 """TVM's opaque pattern: fused with nothing."""
@@ -36,10 +37,10 @@ _TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
 def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     """The relax module with its convolutions blocked by `lanes` channels, or half as many; needs a current target.
 
-    Dense and depthwise ones whose channels fill whole blocks; a dense one may read channels that do not (the three of a
-    picture) as they are. What is grouped otherwise stays as it is. The block depends on the number of channels alone,
-    so that a tensor's layout suits all who read it. With `winograd`, dense 3x3 ones become its three kernels where
-    these are quicker.
+    Those whose channels fill whole blocks; a dense one may read channels that do not (the three of a picture) as they
+    are. Groups are blocked where they fill blocks, or blocks them, and stay as they are otherwise. The block depends on
+    the number of channels alone, so that a tensor's layout suits all who read it. With `winograd`, dense 3x3 ones
+    become its three kernels where these are quicker.
     """
     block = partial(_block, lanes)
     barriers = Barriers(block)
@@ -69,9 +70,17 @@ def _chooser(block: Callable[[int], int]) -> Callable[[Any], dict[str, list[str]
             return {_CONVOLUTION: [read, kernel, f"NCHW{to}c"]}
         if groups == outside and inside == 1 and to:
             return {_CONVOLUTION: [f"NCHW{to}c", f"OIHW1i{to}o", f"NCHW{to}c"]}
+        from_ = block(inside * groups)
+        if to and from_ and _aligned(to, outside // groups):
+            return {_CONVOLUTION: [f"NCHW{from_}c", f"OIHW{to}o", f"NCHW{to}c"]}
         return {_CONVOLUTION: ["NCHW", "OIHW", "NCHW"]}
 
     return choose
+
+
+def _aligned(block: int, group: int) -> bool:
+    """Whether no block holds parts of groups shared with others: loops of constant extent read what it needs."""
+    return group % block == 0 or block % group == 0
 
 
 @mutator
@@ -87,29 +96,29 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         call = super().visit_call_(op)
         if getattr(call.op, "name", "") == "relax.layout_transform":
             return self._layout_transform(call, static_shape(op))
-        if getattr(call.op, "name", "") != _CONVOLUTION or not str(call.attrs.out_layout).endswith("c"):
-            return call
+        if getattr(call.op, "name", "") == _CONVOLUTION and str(call.attrs.out_layout).endswith("c"):
+            return self._convolution(call)
+        return call
+
+    def _convolution(self, call: Any) -> Any:
         attributes = call.attrs
-        strides, padding, dilation = (
+        window = strides, padding, dilation = tuple(
             [int(extent) for extent in extents]
             for extents in (attributes.strides, attributes.padding, attributes.dilation)
         )
+        emit = self.builder_.call_te
+        if "1i" in str(attributes.kernel_layout):
+            return emit(_depthwise, *call.args, *window, primfunc_name_hint=_DEPTHWISE)
         if int(attributes.groups) > 1:
-            return self.builder_.call_te(
-                _depthwise, *call.args, strides, padding, dilation, primfunc_name_hint=_DEPTHWISE
-            )
+            return emit(_grouped, *call.args, *window, int(attributes.groups), primfunc_name_hint=_GROUPED)
         if not str(attributes.data_layout).endswith("c"):
-            return self.builder_.call_te(
-                _from_plain, *call.args, strides, padding, dilation, primfunc_name_hint=_FROM_PLAIN
-            )
+            return emit(_from_plain, *call.args, *window, primfunc_name_hint=_FROM_PLAIN)
         tiling = _tiling(call, strides, dilation) if self._by_winograd else None
         weights = constant_array(call.args[1], self.lookup_binding)
         if tiling is not None and weights is not None:
             return self._winograd(call, kernel_points(weights, tiling), tiling, padding)
         layouts = str(attributes.data_layout), str(attributes.out_layout)
-        return self.builder_.call_te(
-            topi.nn.conv2d_NCHWc, *call.args, strides, padding, dilation, *layouts, str(call.ty.dtype)
-        )
+        return emit(topi.nn.conv2d_NCHWc, *call.args, *window, *layouts, str(call.ty.dtype))
 
     def _layout_transform(self, call: Any, shape: tuple[int, ...] | None) -> Any:
         """TVM's own loops over what is read and writes scattered, and so nothing is fused with it."""
@@ -257,3 +266,26 @@ def _depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], d
         ),
         name=_DEPTHWISE,
     )
+
+
+def _grouped(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int], groups: int) -> Any:
+    """Blocked convolution in groups of channels: topi has it for whole numbers only.
+
+    Args:
+        data: [batch, chunks, height, width, lanes].
+        kernel: [chunks, channels of a group, height, width, lanes]; its lanes may be others than the data's.
+        padding: top, left, bottom, right.
+    """
+    window = _Window(data, kernel, strides, padding, dilation)
+    padded = window.padded(data)
+    chunks, inside, lanes, from_ = (int(extent) for extent in (*kernel.shape[:2], kernel.shape[4], data.shape[4]))
+    outside = chunks * lanes // groups
+    ic, (kh, kw) = te.reduce_axis((0, inside), name="ic"), window.axes()
+
+    def result(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
+        group = c // (outside // lanes) if outside % lanes == 0 else c * (lanes // outside) + b // outside
+        channel = group * inside + ic
+        read = padded[(n, channel // from_, *window.at(h, w, kh, kw), channel % from_)]
+        return te.sum(read * kernel[c, ic, kh, kw, b], axis=[ic, kh, kw])
+
+    return te.compute((int(data.shape[0]), chunks, *window.shape, lanes), result, name=_GROUPED)

