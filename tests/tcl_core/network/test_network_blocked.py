@@ -87,9 +87,36 @@ def test_left_alone(tools: Any, vector_bits: int, blocked: bool, groups: int) ->
     assert len(convolutions(network)) == 3
 
 
-def test_groups_that_are_not_depthwise_stay_and_the_rest_is_blocked(tools: Any) -> None:
-    network = imported(residual(tools, groups=2), 512)
-    assert convolutions(network) == ["conv2d_NCHW_NCHWc", "conv2d_NCHWc", "group_conv2d_nchw"]
+@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+@pytest.mark.parametrize("groups", [2, 4, 16])
+def test_groups_that_fill_blocks_or_blocks_them_are_blocked(tools: Any, vector_bits: int, groups: int) -> None:
+    """Of 16, 8 and 2 channels, with blocks of 4, 8 and 16."""
+    path = residual(tools, groups)
+    assert convolutions(imported(path, vector_bits)) == ["conv2d_NCHW_NCHWc", "conv2d_NCHWc", "group_conv2d_NCHWc"]
+    compared(path, (1, 3, 9, 9), vector_bits)
+
+
+def grouped(tools: Any, channels: tuple[int, int], groups: int) -> Path:
+    weights = [tools.tensor("w", weight(channels[1], channels[0] // groups, 3, 3))]
+    nodes = [tools.node("Conv", ["x", "w"], ["y"], group=groups, strides=[2, 1], dilations=[1, 2], pads=[1, 2, 0, 1])]
+    return Path(
+        tools.save(tools.model(nodes, [tools.value("x", [1, channels[0], 9, 9])], [tools.value("y", None)], weights))
+    )
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups"), [((24, 48), 3), ((64, 32), 4), ((48, 96), 3), ((16, 32), 16), ((32, 32), 8)]
+)
+def test_groups_may_read_other_blocks_than_they_write(tools: Any, channels: tuple[int, int], groups: int) -> None:
+    path = grouped(tools, channels, groups)
+    network = compared(path, (1, channels[0], 9, 9))
+    assert convolutions(network) == ["group_conv2d_NCHWc"]
+
+
+@pytest.mark.parametrize(("channels", "groups"), [((48, 48), 2), ((12, 32), 2)])
+def test_groups_across_blocks_stay(tools: Any, channels: tuple[int, int], groups: int) -> None:
+    """24 of 48 channels are a block of 16 and a half; 12 fill none."""
+    assert convolutions(imported(grouped(tools, channels, groups), 512)) == ["group_conv2d_nchw"]
 
 
 def test_channels_that_fill_half_a_vector_are_blocked_by_that(tools: Any) -> None:
@@ -120,9 +147,9 @@ def between(tools: Any, nodes: list[Any], weights: list[Any], channels: tuple[in
     return Path(tools.save(tools.model([ends[0], *nodes, ends[1]], inputs, outputs, weights)))
 
 
-def compared(path: Path, shape: tuple[int, ...] = (1, 16, 6, 6)) -> ImportedNetwork:
+def compared(path: Path, shape: tuple[int, ...] = (1, 16, 6, 6), vector_bits: int = 512) -> ImportedNetwork:
     """The network, after its results were found to be onnxruntime's."""
-    network = imported(path, 512)
+    network = imported(path, vector_bits)
     assert not network.report.issues
     machine = relax.VirtualMachine(tvm.compile(network.module, TARGET), tvm.cpu())
     data = GENERATOR.standard_normal(shape).astype(np.float32)

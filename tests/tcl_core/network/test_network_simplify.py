@@ -3,7 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.helper
 import onnxruntime
+import pytest
 
 from tcl_core.config import NetworkConfig
 from tcl_core.network.load import load_network
@@ -57,6 +60,56 @@ def test_a_matrix_product_of_rank_three_keeps_its_form(tools: Any) -> None:
         [tools.tensor("w", np.ones((4, 3), np.float32)), tools.tensor("b", np.ones(3, np.float32))],
     )
     assert operators(simplify(model).model) == ["MatMul", "Add"]
+
+
+def power(tools: Any, exponent: Any, kind: int = onnx.TensorProto.FLOAT) -> Any:
+    weights = [tools.tensor("p", np.asarray(exponent, np.float32))]
+    inputs, outputs = ([onnx.helper.make_tensor_value_info(name, kind, [2, 3])] for name in "xy")
+    return tools.model([tools.node("Pow", ["x", "p"], ["y"], name="power")], inputs, outputs, weights)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "expected"),
+    [
+        (1.0, ["Identity"]),
+        (2.0, ["Mul"]),
+        ([3.0], ["Mul", "Mul"]),
+        (4.0, ["Mul", "Mul"]),
+        (0.5, ["Sqrt"]),
+        (-0.5, ["Sqrt", "Reciprocal"]),
+        (-1.0, ["Reciprocal"]),
+        (-2.0, ["Mul", "Reciprocal"]),
+    ],
+)
+def test_a_power_becomes_products_and_roots(tools: Any, exponent: Any, expected: list[str]) -> None:
+    model = power(tools, exponent)
+    simplified = simplify(model).model
+    assert operators(simplified) == expected
+    feed = np.random.default_rng(0).random((2, 3), np.float32) + 0.5
+    np.testing.assert_allclose(run(simplified, x=feed)[0], run(model, x=feed)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "kind"),
+    [
+        (2.5, onnx.TensorProto.FLOAT),
+        ([[[2.0]]], onnx.TensorProto.FLOAT),
+        ([1.0, 2.0, 3.0], onnx.TensorProto.FLOAT),
+        (0.5, onnx.TensorProto.INT64),
+    ],
+)
+def test_other_powers_stay(tools: Any, exponent: Any, kind: int) -> None:
+    """Odd ones, of more dimensions than the base, of several values; the root of a whole number is one again."""
+    model = power(tools, exponent, kind)
+    if np.ndim(exponent) == 3:
+        model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", kind, [1, 2, 3]))
+    assert operators(simplify(model).model) == ["Pow"]
+
+
+def test_the_square_of_a_whole_number_is_a_product(tools: Any) -> None:
+    simplified = simplify(power(tools, 2.0, onnx.TensorProto.INT64)).model
+    assert operators(simplified) == ["Mul"]
+    assert run(simplified, x=np.array([[1, 2, 3], [-4, 5, 0]]))[0].tolist() == [[1, 4, 9], [16, 25, 0]]
 
 
 def test_shape_arithmetic_is_computed(tools: Any) -> None:

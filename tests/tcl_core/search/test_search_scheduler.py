@@ -223,7 +223,13 @@ def test_a_task_at_the_platforms_peak_promises_little() -> None:
     assert free["at peak"] > free["below"]
     assert held["at peak"] < held["below"]
     assert held["at peak"] == pytest.approx((1e-2 - 1e9 / 1.2e11) / 2)
-    assert TaskScheduler(CONFIG, 1e10).expected_gains_s([at_peak])["at peak"] == 0.0, "faster than can be"
+
+
+def test_a_peak_that_a_task_is_beyond_was_measured_too_low() -> None:
+    beyond, slower = state("beyond", 1e-2, flops=2e9), state("slower", 1e-2, flops=1e9)
+    gains_s = TaskScheduler(CONFIG, 1e11).expected_gains_s([beyond, slower])
+    assert gains_s["beyond"] == pytest.approx((1e-2 - 1e-2 / 1.2) / 2)
+    assert gains_s["slower"] == pytest.approx((1e-2 - 5e-3 / 1.2) / 2), "what one task has shown, others may reach"
 
 
 def test_a_peer_that_is_exhausted_still_shows_what_is_possible() -> None:

@@ -13,7 +13,18 @@ from tcl_core.batches import Prediction, TokenBatch
 from tcl_core.config import CostModelConfig, SamplerConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Platform, Rationale, Record, RecordCount, Replay, Source, Task
+from tcl_core.domain import (
+    Candidate,
+    Failure,
+    Platform,
+    Rationale,
+    Record,
+    RecordCount,
+    Replay,
+    Source,
+    Stage,
+    Task,
+)
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
@@ -96,6 +107,34 @@ def test_what_an_earlier_run_measured_is_not_proposed_again(
     assert resumed.take_map() is None, "an exhausted space has no pool"
     resumed.close_round(exhausted=True)
     assert resumed.state.exhausted
+
+
+def rejecting(work: TaskWork, most: int, monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
+    """What the space is asked to replay from now on; it rejects the first `most` of it."""
+    replay, asked = work.space.replay, list[Candidate]()
+
+    def reject(candidate: Candidate) -> Replay | Failure:
+        asked.append(candidate)
+        if len(asked) <= most:
+            return Failure(stage=Stage.SEARCH, cause="illegal")
+        return replay(candidate)
+
+    monkeypatch.setattr(work.space, "replay", reject)
+    return asked
+
+
+def test_where_all_of_a_pool_is_illegal_candidates_are_drawn(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    asked = rejecting(work, 16, monkeypatch)
+    chosen = chosen_of(work, model, 2)
+    assert [one.source for one in chosen] == [Source.DRAWN, Source.DRAWN]
+    assert len(asked) == 18 and work.rejected == {"illegal": 16}
+    hopeless = work_of(replace(matmul_task, key="hopeless"), cpu_platform)
+    asked = rejecting(hopeless, 1000, monkeypatch)
+    assert chosen_of(hopeless, model, 2) == []
+    assert len(asked) <= 16 + 32
 
 
 def test_a_task_alike_lends_its_best(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
