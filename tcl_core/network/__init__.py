@@ -9,6 +9,7 @@ module                    what it does
 ``operators``             operators nobody can import, by node; functions inlined                    (onnx, tvm)
 ``importer``              the model -> a fused relax module and its tasks                            (tvm)
 ``constants``             reshaped weights folded by NumPy                                           (tvm)
+``quantized``             quantisation in operators that a layout moves through                      (tvm)
 ``blocked``               convolutions in the layout of vectors                                      (tvm)
 ``activations``           activations in operators that a layout moves through                       (tvm)
 ``barriers``              where it must end                                                          (tvm)

@@ -24,6 +24,7 @@ from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.load import LoadedNetwork
+from tcl_core.network.quantized import spell_out_quantization
 from tcl_core.network.schedule_rules import drop_unknown_rules
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
@@ -193,7 +194,7 @@ def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> tuple[
 
 
 def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
-    module = fold_constants(module)
+    module = spell_out_quantization(fold_constants(module))
     with target, tvm.transform.PassContext(opt_level=3):
         if lanes:
             # Before `fast_math`, which leaves no operator that a layout could be moved through.

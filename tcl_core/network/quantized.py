@@ -1,0 +1,107 @@
+"""Quantisation as operators that a layout moves through, and that fuse with the convolution before them.
+
+TVM's `quantize` and `dequantize` are opaque to `ConvertLayout`: between two blocked convolutions they cost two layout
+transforms and a kernel of their own. EfficientNet-Lite0 with a pair behind each convolution: 111 kernels a run, spelled
+out 53. A pair keeps its whole numbers in floats instead of in bytes and back, which changes no result: they are below
+2^24. It can go when `ConvertLayout` knows both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.ir import Op
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from tcl_core.network.constants import Array, constant_array, static_shape
+from tcl_core.network.rewriting import rewritten
+
+_QUANTIZE, _DEQUANTIZE = "relax.quantize", "relax.dequantize"
+_AS_TYPE = Op.get("relax.astype")
+_BOUNDS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+_ROUNDER = 1.5 * 2**23
+"""A float32 that it is added to keeps no fraction and rounds halves to even, as `round` does, through which
+`ConvertLayout` moves no layout either; for numbers up to 2^22."""
+
+
+def spell_out_quantization(module: Any) -> Any:
+    """The relax module with `quantize` and `dequantize` of float32 by constants as elementwise operators.
+
+    As `LegalizeOps` has it: clip(round(x / scale) + zero point), halves to even, and (q - zero point) scale.
+    """
+    return rewritten(module, _Speller(module))
+
+
+@mutator
+class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    """Remembers of the whole numbers in float32 that quantised tensors are made from what they are off the zero point,
+    and that.
+    """
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self._off_zero: dict[Any, tuple[Any, Array]] = {}
+
+    def visit_call_(self, op: Any) -> Any:
+        call = super().visit_call_(op)
+        name = getattr(call.op, "name", "")
+        if name not in {_QUANTIZE, _DEQUANTIZE} or constant_array(call.args[0], self.lookup_binding) is not None:
+            return call
+        scale, zero = (self._parameter(call, value) for value in call.args[1:])
+        if scale is None or zero is None:
+            return call
+        spelled = (self._quantized if name == _QUANTIZE else self._dequantized)(call, scale, zero)
+        return call if spelled is None else spelled
+
+    def _quantized(self, call: Any, scale: Array, zero: Array) -> Any:
+        data, dtype = call.args[0], str(call.attrs.out_dtype)
+        if dtype not in _BOUNDS or str(data.ty.dtype) != "float32":
+            return None
+        emit = self.builder_.emit
+        # Bounds are whole numbers: to cut before rounding comes to the same, and keeps `_ROUNDER` in its range.
+        least, most = (_constant(bound - zero) for bound in _BOUNDS[dtype])
+        scaled = emit(relax.op.divide(data, _constant(scale)))
+        cut = emit(relax.op.minimum(emit(relax.op.maximum(scaled, least)), most))
+        rounder = _constant(_ROUNDER)
+        rounded = emit(relax.op.subtract(emit(relax.op.add(cut, rounder)), rounder))
+        whole = emit(relax.op.add(rounded, _constant(zero)))
+        self._off_zero[whole] = (rounded, zero)
+        return relax.op.astype(whole, dtype)
+
+    def _dequantized(self, call: Any, scale: Array, zero: Array) -> Any:
+        data = call.args[0]
+        if str(data.ty.dtype) not in _BOUNDS or str(call.attrs.out_dtype) != "float32":
+            return None
+        off_zero = self._written_off_zero(data, zero)
+        if off_zero is None:
+            number = self.builder_.emit(relax.op.astype(data, "float32"))
+            off_zero = self.builder_.emit(relax.op.subtract(number, _constant(zero)))
+        return relax.op.multiply(off_zero, _constant(scale))
+
+    def _written_off_zero(self, data: Any, zero: Array) -> Any:
+        """What `data` is off that zero point, where it was quantised with the same here; else None."""
+        made = self.lookup_binding(data) if isinstance(data, relax.Var) else None
+        if not isinstance(made, relax.Call) or made.op != _AS_TYPE or made.args[0] not in self._off_zero:
+            return None
+        off_zero, own_zero = self._off_zero[made.args[0]]
+        return off_zero if np.array_equal(own_zero, zero) else None
+
+    def _parameter(self, call: Any, value: Any) -> Array | None:
+        """A scale or a zero point, one for all or one for each index of the axis; None where it is not known."""
+        array, shape = constant_array(value, self.lookup_binding), static_shape(call.args[0])
+        if array is None or shape is None:
+            return None
+        whole = array.astype(np.float32)
+        if whole.size == 1:
+            return whole.reshape(())
+        axis = int(call.attrs.axis) % len(shape)
+        if whole.size != shape[axis]:
+            return None
+        return whole.reshape([extent if at == axis else 1 for at, extent in enumerate(shape)])
+
+
+def _constant(value: Any) -> Any:
+    return relax.const(np.asarray(value, np.float32))
