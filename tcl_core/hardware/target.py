@@ -165,7 +165,7 @@ def _cpu_features(config: TargetDict, threads: int, measure: bool, machine: Mach
             cores=threads, vector_bits=bits, l1_bytes=0, l2_bytes=0, l3_bytes=0, peak_flops=0.0, bandwidth_bytes_s=0.0
         )
     peaks = measure_peaks(threads, l3_bytes=machine.l3_bytes) if measure else _NO_PEAKS
-    # The product runs NumPy's own kernels, at the machine's full width, whatever the target is limited to.
+    # The product runs onnxruntime's own kernels, at the machine's full width, whatever the target is limited to.
     share = min(1.0, bits / machine.vector_bits) if machine.vector_bits else 1.0
     return PlatformFeatures(
         cores=threads,
