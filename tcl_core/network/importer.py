@@ -30,6 +30,7 @@ from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
 
 _FLOAT_BITS = 32
+_WITHOUT = "export the network without such operators"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +110,9 @@ def _require_supported(model: Any) -> None:
     named = ", ".join(f"'{issue.node}' ({issue.operator})" for issue in issues[:8])
     more = f" and {len(issues) - 8} more" if len(issues) > 8 else ""
     subject = "Node" if len(issues) == 1 else "Nodes"
-    raise UserError(
-        "network",
-        f"{subject} {named}{more} cannot be imported by TVM; export the network without such operators.",
-    )
+    quantised = any(issue.operator.rpartition("::")[2].startswith("QLinear") for issue in issues)
+    mend = "quantise it with pairs of QuantizeLinear and DequantizeLinear (QDQ)" if quantised else _WITHOUT
+    raise UserError("network", f"{subject} {named}{more} cannot be imported by TVM; {mend}.")
 
 
 class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types

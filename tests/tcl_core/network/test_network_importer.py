@@ -148,6 +148,17 @@ def test_all_unsupported_nodes_are_named(tools: Any) -> None:
         imported(tools.save(model))
 
 
+def test_of_a_network_in_whole_numbers_pairs_are_asked_for(tools: Any) -> None:
+    parameters = [f"{name}{of}" for name in ("scale", "zero") for of in "xwy"]
+    node = tools.node("QLinearMatMul", ["x", "scalex", "zerox", "w", "scalew", "zerow", "scaley", "zeroy"], ["y"])
+    weights = [tools.tensor(name, np.float32(1) if name.startswith("s") else np.uint8(0)) for name in parameters]
+    weights.append(tools.tensor("w", np.ones((4, 4), np.uint8)))
+    byte = onnx.TensorProto.UINT8
+    model = tools.model([node], [tools.value("x", [2, 4], byte)], [tools.value("y", [2, 4], byte)], weights)
+    with pytest.raises(UserError, match=r"\(QLinearMatMul\) cannot be imported by TVM; quantise it with pairs"):
+        imported(tools.save(model))
+
+
 def test_a_node_that_the_frontend_trips_over_is_named_and_nothing_is_printed(
     tools: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
