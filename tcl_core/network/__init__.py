@@ -6,6 +6,7 @@ module                    what it does
 ``load``                  bytes -> a checked model with static shapes, and its `domain.Network`      (onnx)
 ``shapes``                fixed dimensions, and what is still open                                   (onnx)
 ``simplify``              constant folding and a few rewrites, before the import                     (onnx, onnxruntime)
+``products``              matrix products in the rank of what they read                            (onnx)
 ``operators``             operators nobody can import, by node; functions inlined                    (onnx, tvm)
 ``importer``              the model -> a fused relax module and its tasks                            (tvm)
 ``constants``             reshaped weights folded by NumPy                                           (tvm)

@@ -28,6 +28,7 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import onnxruntime
 
+from tcl_core.network.products import keep_ranks
 from tcl_core.network.recurrent import unroll
 from tcl_core.network.skeleton import without_weights
 
@@ -72,6 +73,7 @@ def simplify(model: Any) -> Simplified:
     _forget_unused_opsets(folded)
     facts = _Facts.of(folded)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
+    keep_ranks(folded.graph, facts.constants, facts.dims)
     _rewrite(folded, facts)
     return Simplified(model=folded, empty=empty)
 
