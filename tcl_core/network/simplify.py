@@ -8,7 +8,7 @@ of these what does not fuse:
 * `Sum` of n tensors becomes broadcast, stack and reduce there; here it is n - 1 `Add`.
 * a `BatchNormalization` that follows no convolution returns three tensors there; here it is one `Mul` and one `Add`.
 * `Pow` by a constant is a call of libm for each element there; here it is products, a root, a reciprocal. GPT-2's GELU
-  cubes: two tenths of its time, 115 us for 64 x 1024 elements, now 8 (2 threads of a Zen 5, best of 50 and of 8).
+  cubes 64 x 1024 elements: 115 us of its 1,077 for each of two layers, and now 6 (2 threads of a Zen 5).
 
 Together they bring resnet50 of the `onnx` package from 49 tasks to 30, with its convolutions, sums and ReLUs fused.
 """
