@@ -12,6 +12,7 @@ from typing import Any
 
 import tvm
 from tvm import relax
+from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 from tvm.target import Target
 
@@ -30,6 +31,7 @@ from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
 
 _FLOAT_BITS = 32
+_TAKE = Op.get("relax.take")
 _WITHOUT = "export the network without such operators"
 
 
@@ -118,7 +120,8 @@ def _require_supported(model: Any) -> None:
 class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
     """TVM's frontend, remembering the node it is at: its exceptions name neither node nor operator.
 
-    It lowers `Clip` at once, and no pass sees an operator there any more; here it stays two of relax's.
+    It lowers `Clip` at once, and no pass sees an operator there any more; here it stays two of relax's. Its `Gather`
+    reads anywhere in memory for an index out of bounds, a word that no table holds; here it reads the nearest entry.
     """
 
     at_node = ""
@@ -129,7 +132,10 @@ class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no ty
         self.at_operator = op_name
         if op_name == "Clip" and len(inputs) > 1:
             return self._clip(*inputs)
-        return super()._convert_operator(op_name, inputs, attrs, opset)
+        made = super()._convert_operator(op_name, inputs, attrs, opset)
+        if isinstance(made, relax.Call) and made.op == _TAKE:
+            return relax.op.take(*made.args, axis=made.attrs.axis, mode="clip")
+        return made
 
     def _clip(self, value: Any, low: Any = None, high: Any = None) -> Any:
         """From opset 11 on bounds are inputs, and each may be missing."""
