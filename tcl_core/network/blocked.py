@@ -71,7 +71,7 @@ def _chooser(block: Callable[[int], int]) -> Callable[[Any], dict[str, list[str]
         if groups == outside and inside == 1 and to:
             return {_CONVOLUTION: [f"NCHW{to}c", f"OIHW1i{to}o", f"NCHW{to}c"]}
         from_ = block(inside * groups)
-        if to and from_ and _aligned(to, outside // groups):
+        if to and from_ and _aligned(to, outside // groups) and _aligned(from_, inside):
             return {_CONVOLUTION: [f"NCHW{from_}c", f"OIHW{to}o", f"NCHW{to}c"]}
         return {_CONVOLUTION: ["NCHW", "OIHW", "NCHW"]}
 

@@ -16,7 +16,7 @@ Together they bring resnet50 of the `onnx` package from 49 tasks to 30, with its
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,8 @@ def simplify(model: Any) -> Simplified:
     _forget_unused_opsets(folded)
     facts = _Facts.of(folded)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
-    keep_ranks(folded.graph, facts.constants, facts.dims)
+    if not _has_branches(folded.graph.node):  # they may read what no node of the outer graph does
+        keep_ranks(folded.graph, facts.constants, facts.dims)
     _rewrite(folded, facts)
     return Simplified(model=folded, empty=empty)
 
@@ -114,7 +115,7 @@ def _alive(nodes: list[Any], needed: set[str]) -> list[Any]:
     return alive[::-1]
 
 
-def _has_branches(nodes: list[Any]) -> bool:
+def _has_branches(nodes: Iterable[Any]) -> bool:
     return any(attribute.type == onnx.AttributeProto.GRAPH for node in nodes for attribute in node.attribute)
 
 

@@ -113,9 +113,9 @@ def test_groups_may_read_other_blocks_than_they_write(tools: Any, channels: tupl
     assert convolutions(network) == ["group_conv2d_NCHWc"]
 
 
-@pytest.mark.parametrize(("channels", "groups"), [((48, 48), 2), ((12, 32), 2)])
+@pytest.mark.parametrize(("channels", "groups"), [((48, 48), 2), ((12, 32), 2), ((48, 64), 4)])
 def test_groups_across_blocks_stay(tools: Any, channels: tuple[int, int], groups: int) -> None:
-    """24 of 48 channels are a block of 16 and a half; 12 fill none."""
+    """24 of 48 channels are a block of 16 and a half, 12 fill none, as what is written or as what is read."""
     assert convolutions(imported(grouped(tools, channels, groups), 512)) == ["group_conv2d_nchw"]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.helper
 import onnxruntime
 import pytest
 
@@ -80,3 +82,15 @@ def test_a_product_that_something_else_reads_stays(tools: Any, reader: str) -> N
         model.graph.node.append(tools.node("Relu", ["product"], ["z"]))
     model.graph.output.append(tools.value("z" if reader == "Relu" else "product", [6, 5]))
     assert "Gemm" in operators(simplified(model))
+
+
+def test_a_product_that_a_branch_reads_stays(tools: Any) -> None:
+    model = layer(tools)
+    branches = {
+        name: onnx.helper.make_graph([tools.node(operator, ["product"], [name])], name, [], [tools.value(name, [6, 5])])
+        for name, operator in (("then_branch", "Neg"), ("else_branch", "Abs"))
+    }
+    model.graph.input.append(onnx.helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []))
+    model.graph.node.append(tools.node("If", ["c"], ["z"], **branches))
+    model.graph.output.append(tools.value("z", [6, 5]))
+    assert "Gemm" in operators(simplify(model).model)
