@@ -12,7 +12,7 @@ from typing import Any
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.constants import constant_array, static_shape
+from tcl_core.network.constants import along_axis, constant_array, static_shape
 from tcl_core.network.rewriting import rewritten
 
 
@@ -54,11 +54,10 @@ def _parametric(call: Any, emit: Emit) -> Any:
     """Slopes may be of any sign: max(x, 0) + slope min(x, 0)."""
     data, slope = call.args
     slopes, shape = constant_array(slope, lambda _: None), static_shape(data)
-    axis = int(call.attrs.axis)
-    if slopes is None or shape is None or slopes.size != shape[axis]:
+    aligned = None if slopes is None or shape is None else along_axis(slopes, int(call.attrs.axis), shape)
+    if aligned is None:
         return None
     dtype = str(data.ty.dtype)
-    aligned = slopes.reshape([extent if at == axis % len(shape) else 1 for at, extent in enumerate(shape)])
     below = emit(relax.op.minimum(data, relax.const(0, dtype)))
     return relax.op.add(
         emit(relax.op.maximum(data, relax.const(0, dtype))), emit(relax.op.multiply(below, relax.const(aligned, dtype)))

@@ -83,6 +83,14 @@ class _Folder(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         return relax.const(tvm.runtime.tensor(folded) if str(folded.dtype) == dtype else folded, dtype)
 
 
+def along_axis(values: Array, axis: int, shape: tuple[int, ...]) -> Array | None:
+    """One value for each index of an axis, to be broadcast to `shape`; None where there are more or fewer."""
+    axis %= len(shape)
+    if values.size != shape[axis]:
+        return None
+    return values.reshape([extent if at == axis else 1 for at, extent in enumerate(shape)])
+
+
 def static_shape(tensor: Any) -> tuple[int, ...] | None:
     """Extents of what a relax expression stands for; None where it is no tensor or some are not known."""
     extents = getattr(getattr(tensor.ty, "shape", None), "values", None)

@@ -17,8 +17,10 @@ import onnx.numpy_helper
 _PLAIN = {"alpha": 1.0, "beta": 1.0, "transA": 0}
 
 
-def keep_ranks(graph: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> None:
-    """Turn each `Gemm` between two such `Reshape` into `MatMul` and `Add`, in place.
+def keep_ranks(graph: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> list[Any]:
+    """The graph's nodes, with `MatMul` and `Add` in place of each `Gemm` between two such `Reshape`.
+
+    The `Reshape` behind become identities in the graph itself, and weights that are written anew initializers.
 
     Args:
         constants: initializers by name.
@@ -45,9 +47,7 @@ def keep_ranks(graph: Any, constants: Mapping[str, Any], dims: Mapping[str, tupl
         graph.initializer.extend(weights)
         for reader in behind:
             reader.CopyFrom(onnx.helper.make_node("Identity", made[-1].output, reader.output, name=reader.name))
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    return nodes
 
 
 def _flattened(node: Any, makers: Mapping[str, Any], constants: Mapping[str, Any]) -> Any:
@@ -85,11 +85,12 @@ def _product(
     # Under a name of its own: the model may know the shape of the old one.
     name, weights, result = gemm.name, gemm.input[1], f"{gemm.output[0]}.ranked"
     nodes, added = [], []
-    array = onnx.numpy_helper.to_array(constants[weights])
+    inside = constants[weights].dims[0]
     if _is_transposed(gemm):
-        array, weights = np.ascontiguousarray(array.T), f"{result}.weights"
-        added.append(onnx.numpy_helper.from_array(array, weights))
-    rows = (*shape[:-1], array.shape[0])
+        array = onnx.numpy_helper.to_array(constants[weights]).T
+        weights, inside = f"{result}.weights", array.shape[0]
+        added.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), weights))
+    rows = (*shape[:-1], inside)
     if dims.get(source) != rows:
         added.append(onnx.numpy_helper.from_array(np.array(rows, np.int64), f"{result}.shape"))
         source, reshaped = f"{result}.rows", [source, f"{result}.shape"]

@@ -15,7 +15,7 @@ from tvm import relax
 from tvm.ir import Op
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.constants import Array, constant_array, static_shape
+from tcl_core.network.constants import Array, along_axis, constant_array, static_shape
 from tcl_core.network.rewriting import rewritten
 
 _QUANTIZE, _DEQUANTIZE = "relax.quantize", "relax.dequantize"
@@ -97,10 +97,7 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         whole = array.astype(np.float32)
         if whole.size == 1:
             return whole.reshape(())
-        axis = int(call.attrs.axis) % len(shape)
-        if whole.size != shape[axis]:
-            return None
-        return whole.reshape([extent if at == axis else 1 for at, extent in enumerate(shape)])
+        return along_axis(whole, int(call.attrs.axis), shape)
 
 
 def _constant(value: Any) -> Any:

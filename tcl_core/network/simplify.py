@@ -73,8 +73,6 @@ def simplify(model: Any) -> Simplified:
     _forget_unused_opsets(folded)
     facts = _Facts.of(folded)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
-    if not _has_branches(folded.graph.node):  # they may read what no node of the outer graph does
-        keep_ranks(folded.graph, facts.constants, facts.dims)
     _rewrite(folded, facts)
     return Simplified(model=folded, empty=empty)
 
@@ -89,8 +87,10 @@ def _forget_unused_opsets(model: Any) -> None:
 
 def _rewrite(model: Any, facts: _Facts) -> None:
     graph = model.graph
+    # Branches may read what no node of the outer graph does.
+    present = graph.node if _has_branches(graph.node) else keep_ranks(graph, facts.constants, facts.dims)
     nodes: list[Any] = []
-    for node in graph.node:
+    for node in present:
         rewrite = _REWRITES.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
         made, weights = rewrite(node, facts) if rewrite else ([node], [])
         nodes.extend(onnx.NodeProto.FromString(each.SerializeToString()) for each in made)
