@@ -18,6 +18,12 @@ SHARED = "tcl.shared"
 """Annotation of a block in a task's module that is to be computed inside the one that reads it: by loop of that one,
 how many neighbouring steps share what is computed."""
 
+BLOCKED_CONVOLUTIONS = ("conv2d_NCHWc", "conv2d_NCHW_NCHWc", "group_conv2d_NCHWc")
+"""Blocks in a task's module whose results are [batch, chunks, height, width, lanes], and which sum over channels."""
+
+DEPTHWISE = "depthwise_conv2d_NCHWc"
+"""As these, but it sums over no channels."""
+
 
 class DecisionKind(StrEnum):
     """What a sampling instruction decides."""

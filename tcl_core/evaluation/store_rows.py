@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from tcl_core.batches import FloatArray
 from tcl_core.domain import Candidate, Sketch, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
+
+if TYPE_CHECKING:
+    from tcl_core.space.design_space import DesignSpace
 
 _WORTH_A_PROCESS = 4
 """Tasks from which on starting workers (each loads TVM) pays."""
@@ -46,21 +50,33 @@ def extract(job: ReplayJob) -> Rows:
         UserError: this version of TVM makes other sketches of the task than those measured; more of them do no harm.
     """
     from tcl_core.cost_model.store_features import STORE_FEATURES, store_feature_rows
-    from tcl_core.space.design_space import DesignSpace
 
-    space = DesignSpace(job.task, job.target_json)
-    made = {sketch.index: len(sketch.domains) for sketch in space.sketches}
-    if any(made.get(sketch.index) != len(sketch.domains) for sketch in job.sketches):
-        raise UserError(
-            "dataset",
-            f"This version of TVM makes other sketches of {job.task.name} than those of the dataset, so it cannot be "
-            "replayed; install the version that the dataset was measured with.",
-        )
+    space = _space_of(job)
     batch, legal = space.schedules(job.candidates)
     rows: list[FloatArray] = [np.zeros((1, STORE_FEATURES), np.float32)] * len(job.candidates)
     for index, row in zip(legal, store_feature_rows(batch) if legal else (), strict=True):
         rows[index] = row
     return tuple(rows)
+
+
+def _space_of(job: ReplayJob) -> DesignSpace:
+    """The space that the candidates were drawn from: ours, or MetaSchedule's own."""
+    from tcl_core.space.design_space import DesignSpace
+
+    for stock in (False, True):
+        space = DesignSpace(job.task, job.target_json, stock=stock)
+        made = {sketch.index: _sizes(sketch) for sketch in space.sketches}
+        if all(made.get(sketch.index) == _sizes(sketch) for sketch in job.sketches):
+            return space
+    raise UserError(
+        "dataset",
+        f"This version of TVM makes other sketches of {job.task.name} than those of the dataset, so it cannot be "
+        "replayed; install the version that the dataset was measured with.",
+    )
+
+
+def _sizes(sketch: Sketch) -> list[int]:
+    return [len(domain.values) for domain in sketch.domains]
 
 
 class StoreRows:

@@ -14,6 +14,8 @@ from tvm.s_tir.schedule import Trace
 
 from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
+from tcl_core.space.blocked_tiling import put_rows_first, without_waste
+from tcl_core.space.depthwise_tiling import is_depthwise, with_depthwise_tiling
 from tcl_core.space.domains import find_domains
 from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
 from tcl_core.space.traces import read_decisions, sampling_instructions, trace_json, with_decisions
@@ -56,11 +58,14 @@ class DesignSpace:
         sketches: in MetaSchedule's order, which depends on the task and the target only.
     """
 
-    def __init__(self, task: Task, target_json: str) -> None:
+    def __init__(self, task: Task, target_json: str, *, stock: bool = False) -> None:
+        """With `stock`, convolutions have MetaSchedule's own spaces: by those the dataset that ships was measured."""
         target = tvm.target.Target(json.loads(target_json))
         import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
         self.task = task
         self._module = tvm.ir.load_json(task.module_json)
+        self._threads = int(target.attrs.get("num-cores", 1))
+        self._stock = stock or str(target.kind.name) != "llvm"
         context = meta_schedule.TuneContext(
             mod=self._module,
             target=target,
@@ -70,13 +75,20 @@ class DesignSpace:
             rand_state=1,
             num_threads=1,
         )
-        self._context, self._traces = context, _traces(context)
-        # A GPU's kernels are tiled by its threads.
-        free = not any(map(sampling_instructions, self._traces)) or in_pieces(self._module)
-        if str(target.kind.name) == "llvm" and free:
-            self._context = with_spatial_tiling(context)
-            self._traces = _traces(self._context)
+        self._context, self._traces = self._generated(context)
         self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._traces)))
+
+    def _generated(self, context: Any) -> tuple[Any, list[Trace]]:
+        """By MetaSchedule's own rules, or by ours where there are some. A GPU's kernels are tiled by its threads."""
+        cpu = str(context.target.kind.name) == "llvm"
+        if cpu and not self._stock and is_depthwise(self._module):
+            context = with_depthwise_tiling(context, self._threads)
+            return context, _traces(context)
+        traces = _traces(context)
+        if cpu and (in_pieces(self._module) or not any(map(sampling_instructions, traces))):
+            context = with_spatial_tiling(context)
+            return context, _traces(context)
+        return context, traces
 
     def _sketch(self, index: int) -> Sketch:
         trace = self._traces[index]
@@ -85,11 +97,12 @@ class DesignSpace:
             schedule = self._apply(trace, decisions)
             return None if schedule is None else read_decisions(schedule.trace)
 
+        domains = find_domains(trace, read_back)
         return Sketch(
             task_key=self.task.key,
             index=index,
             trace_json=trace_json(trace, decisions=False),
-            domains=find_domains(trace, read_back),
+            domains=domains if self._stock else without_waste(trace, domains, self._threads),
         )
 
     def _apply(self, trace: Trace, decisions: Sequence[Decision]) -> Schedule | None:
@@ -107,6 +120,8 @@ class DesignSpace:
             return Failure(stage=Stage.REPLAY, cause="a primitive does not apply")
         replayed = Candidate(candidate.task_key, candidate.sketch, read_decisions(schedule.trace))
         schedule.enter_postproc()
+        if not self._stock and not put_rows_first(schedule, self._threads):
+            return Failure(stage=Stage.REPLAY, cause="its rows cannot be shared out to threads")
         for postprocessor in self._context.space_generator.postprocs:
             if not postprocessor.apply(schedule):
                 return Failure(stage=Stage.REPLAY, cause=f"rejected by {_name(postprocessor)}")

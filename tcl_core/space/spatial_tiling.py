@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm.ir.utils import derived_object
-from tvm.s_tir import Schedule, meta_schedule
+from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.schedule_rule import (
     ParallelizeVectorizeUnroll,
     PyScheduleRule,
@@ -24,16 +24,13 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 )
 
 from tcl_core.domain import SHARED
+from tcl_core.space.contexts import unroll_some, vectorise_last, with_rules
 
-_UNROLLED = (0, 16, 64, 512)
-"""MetaSchedule's own choices, which it offers to kernels with reductions only."""
 _LARGEST_INNER = 64
 """MetaSchedule's limit for its innermost tiles."""
 _SMALLEST_VECTOR = 8
 """A last loop shorter than this fills no register: it is left to be vectorised with those around it, which undoes every
 tile."""
-_VECTORISED = "meta_schedule.vectorize"
-_ROLLED_OUT = "meta_schedule.unroll_explicit"
 
 
 def in_pieces(module: Any) -> bool:
@@ -43,24 +40,12 @@ def in_pieces(module: Any) -> bool:
 
 def with_spatial_tiling(context: Any) -> Any:
     """A tune context of the same module and target whose space has the sketch too, behind MetaSchedule's own."""
-    stock = context.space_generator
-    rules = [rule for rule in stock.sch_rules if not isinstance(rule, RandomComputeLocation)]
+    rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, RandomComputeLocation)]
     # Loops are split before the root is annotated: after that, where the root holds the loops of two blocks, a
     # `Schedule` writes into the module it was made from (TVM 0.27 takes loops whose sequence it shares for its own).
     annotating = next(at for at, rule in enumerate(rules) if isinstance(rule, ParallelizeVectorizeUnroll))
     rules.insert(annotating, _SpatialTiling())
-    return meta_schedule.TuneContext(
-        mod=context.mod,
-        target=context.target,
-        space_generator=meta_schedule.space_generator.PostOrderApply(
-            sch_rules=rules,
-            postprocs=stock.postprocs,
-            mutator_probs=stock.mutator_probs,
-        ),
-        task_name=context.task_name,
-        rand_state=context.rand_state,
-        num_threads=1,
-    )
+    return with_rules(context, rules)
 
 
 @derived_object
@@ -106,16 +91,9 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
         tiled.reorder(*outer, *inner, *pieces, last)
         if plan.shared:
             tiled.compute_at(tiled.get_sblock(plan.shared), inner[-1])
-        _annotate(tiled, lanes)
+        vectorise_last(tiled, lanes)
+        unroll_some(tiled)
         return [schedule, tiled]
-
-
-def _annotate(tiled: Any, lanes: Any) -> None:
-    """Vectorise so many values of the last loop, and leave open how far the others are unrolled."""
-    root = tiled.get_sblock("root")
-    tiled.annotate(root, _VECTORISED, lanes)  # MetaSchedule's rule lets what is there stand
-    unrolled = tiled.sample_categorical(_UNROLLED, [1 / len(_UNROLLED)] * len(_UNROLLED))
-    tiled.annotate(root, _ROLLED_OUT, unrolled)
 
 
 def _two_parts(schedule: Any, loop: Any) -> Any:

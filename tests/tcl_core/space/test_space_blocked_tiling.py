@@ -1,0 +1,165 @@
+"""Blocked convolutions: whole vectors, rows before channels, the same results; and MetaSchedule's own on request."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from hypothesis import given
+from hypothesis import strategies as st
+from tvm import te, topi
+
+from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
+from tcl_core.space.blocked_tiling import most_rows, put_rows_first
+from tcl_core.space.design_space import DesignSpace
+from tests.tcl_core.conftest import CPU_TARGET
+
+ONE_THREAD = json.dumps({**json.loads(CPU_TARGET), "num-cores": 1})
+ROWS, LANES = 2, 4
+LANE_COUNT = 8
+
+
+def convolution(rows: int, *, window: int = 1, stride: int = 1) -> Task:
+    """16 channels to 32 in blocks of 8, with ReLU, `rows` x `rows` results."""
+    size = rows * stride
+    data = te.placeholder((1, 2, size, size, LANE_COUNT), name="data")
+    kernel = te.placeholder((4, 2, window, window, LANE_COUNT, LANE_COUNT), name="kernel")
+    layouts = (f"NCHW{LANE_COUNT}c", f"NCHW{LANE_COUNT}c", "float32")
+    with tvm.target.Target(json.loads(CPU_TARGET)):
+        result = topi.nn.conv2d_NCHWc(data, kernel, stride, window // 2, 1, *layouts)
+    module = tvm.IRModule({"main": te.create_prim_func([data, kernel, topi.nn.relu(result)])})
+    return Task(
+        key="convolution",
+        name="convolution",
+        weight=1,
+        module_json=tvm.ir.save_json(module),
+        flops=1.0,
+        bytes_moved=1.0,
+        dtype="float32",
+        axes=(),
+        arguments=(),
+        anchor="conv2d_NCHWc",
+    )
+
+
+def tiles(sketch: Sketch, axis: int) -> tuple[Decision, ...]:
+    """Legal tiles of one of the results' axes, which come first and in order."""
+    return sketch.domains[axis].values
+
+
+def drawn(sketch: Sketch, generator: np.random.Generator) -> Candidate:
+    decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
+    return Candidate("convolution", sketch.index, decisions)
+
+
+def run(replay: Replay, *arrays: Any) -> Any:
+    kernel = tvm.compile(tvm.ir.load_json(replay.module_json), tvm.target.Target(json.loads(CPU_TARGET)))
+    result = tvm.runtime.tensor(np.zeros((1, 4, 6, 6, LANE_COUNT), np.float32))
+    kernel(*map(tvm.runtime.tensor, arrays), result)
+    return result.numpy()
+
+
+def test_every_candidate_computes_the_same() -> None:
+    space = DesignSpace(convolution(6, window=3, stride=2), CPU_TARGET)
+    generator = np.random.default_rng(0)
+    data = generator.standard_normal((1, 2, 12, 12, LANE_COUNT)).astype(np.float32)
+    kernel = generator.standard_normal((4, 2, 3, 3, LANE_COUNT, LANE_COUNT)).astype(np.float32)
+    padded = np.pad(data, ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2]
+    expected = np.maximum(np.einsum("nchwbrs,kcrsbl->nkhwl", windows, kernel), 0)
+    measured = 0
+    for _ in range(12):
+        sketch = space.sketches[generator.integers(len(space.sketches))]
+        replay = space.replay(drawn(sketch, generator))
+        if isinstance(replay, Replay):
+            measured += 1
+            np.testing.assert_allclose(run(replay, data, kernel), expected, rtol=1e-4, atol=1e-4)
+    assert measured >= 6
+
+
+def outer_loops(space: DesignSpace, candidate: Candidate) -> list[str]:
+    """Names of the tiles of the convolution, outermost first, before they are fused."""
+    schedule = space._apply(space._traces[candidate.sketch], candidate.decisions)
+    assert schedule is not None
+    schedule.enter_postproc()
+    assert put_rows_first(schedule, space._threads)
+    loops = schedule.get_loops(schedule.get_sblock("conv2d_NCHWc"))
+    return [str(schedule.get(loop).loop_var.name) for loop in loops[:3]]
+
+
+@pytest.mark.parametrize(
+    ("target", "order"), [(CPU_TARGET, ["oh_0", "oc_chunk_0"]), (ONE_THREAD, ["oc_chunk_0", "oh_0"])]
+)
+def test_threads_share_rows(target: str, order: list[str]) -> None:
+    space = DesignSpace(convolution(14), target)
+    candidate = drawn(space.sketches[1], np.random.default_rng(1))
+    assert outer_loops(space, candidate)[1:] == order
+    replay = space.replay(candidate)
+    assert isinstance(replay, Replay)
+    assert replay.candidate == candidate
+
+
+def test_no_thread_is_left_without_rows_and_no_vector_is_cut() -> None:
+    sketch = DesignSpace(convolution(14), CPU_TARGET).sketches[1]
+    assert {math.prod(tile[1:]) for tile in tiles(sketch, ROWS)} == {1, 2, 7}
+    assert tiles(sketch, LANES) == ((1, 1, 1, LANE_COUNT),)
+
+
+def test_a_single_thread_takes_all_rows() -> None:
+    sketch = DesignSpace(convolution(14), ONE_THREAD).sketches[1]
+    assert {math.prod(tile[1:]) for tile in tiles(sketch, ROWS)} == {1, 2, 7, 14}
+    assert tiles(sketch, LANES) == ((1, 1, 1, LANE_COUNT),)
+
+
+def test_seven_rows_are_not_torn_apart() -> None:
+    sketch = DesignSpace(convolution(7), CPU_TARGET).sketches[1]
+    assert {math.prod(tile[1:]) for tile in tiles(sketch, ROWS)} == {1, 7}
+
+
+def test_the_stock_space_is_metaschedules() -> None:
+    space = DesignSpace(convolution(14), CPU_TARGET, stock=True)
+    sketch = space.sketches[1]
+    assert {math.prod(tile[1:]) for tile in tiles(sketch, ROWS)} == {1, 2, 7, 14}
+    assert len(tiles(sketch, LANES)) > 1
+    one, no, pixels = (1, 1, 1, 1), (1, 1), (1, 2, 1, 7)
+    candidate = Candidate(
+        "convolution", 1, (one, (2, 1, 1, 2), (2, 1, 7, 1), pixels, (1, 1, 1, 8), (2, 8), no, no, (0,))
+    )
+    stock, own = (each.replay(candidate) for each in (space, DesignSpace(convolution(14), CPU_TARGET)))
+    assert isinstance(stock, Replay)
+    assert isinstance(own, Replay)
+    assert stock.structural_hash != own.structural_hash
+
+
+def test_a_padding_between_the_loops_is_refused() -> None:
+    space = DesignSpace(convolution(6, window=3, stride=2), CPU_TARGET)
+    generator = np.random.default_rng(0)
+    causes = set()
+    for sketch in space.sketches:
+        for _ in range(30):
+            result = space.schedule(replace_location(sketch, drawn(sketch, generator), 1))
+            if isinstance(result, Failure) and result.stage is Stage.REPLAY:
+                causes.add(result.cause)
+    assert "its rows cannot be shared out to threads" in causes
+
+
+def replace_location(sketch: Sketch, candidate: Candidate, loop: int) -> Candidate:
+    """The candidate with its padding computed inside that loop, counted from outside."""
+    decisions = tuple(
+        (loop,) if domain.kind.value == "location" else decision
+        for domain, decision in zip(sketch.domains, candidate.decisions, strict=True)
+    )
+    return Candidate(candidate.task_key, candidate.sketch, decisions)
+
+
+@given(rows=st.integers(1, 300), threads=st.integers(1, 64))
+def test_every_thread_has_rows_where_they_divide(rows: int, threads: int) -> None:
+    most = most_rows(rows, threads)
+    assert rows % most == 0
+    assert most == rows or most * threads <= rows
+    if most == rows and threads > 1:
+        assert all(rows % each or each * threads > rows for each in range(2, rows + 1))
