@@ -134,7 +134,7 @@ class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no ty
             return self._clip(*inputs)
         made = super()._convert_operator(op_name, inputs, attrs, opset)
         if isinstance(made, relax.Call) and made.op == _TAKE:
-            return relax.op.take(*made.args, axis=made.attrs.axis, mode="clip")
+            return self.bb.normalize(relax.op.take(*made.args, axis=made.attrs.axis, mode="clip"))
         return made
 
     def _clip(self, value: Any, low: Any = None, high: Any = None) -> Any:

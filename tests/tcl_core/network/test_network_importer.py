@@ -164,6 +164,14 @@ def test_an_index_out_of_bounds_reads_the_nearest_entry(tools: Any, capfd: pytes
     assert read.numpy().tolist() == [[2, 3], [4, 5], [4, 5], [4, 5]]
 
 
+def test_what_an_index_reads_goes_into_a_product(tools: Any) -> None:
+    """As the first token of a transformer's output does."""
+    nodes = [tools.node("Gather", ["x", "first"], ["token"], axis=1), tools.node("Gemm", ["token", "w"], ["y"])]
+    constants = [tools.tensor("first", np.int64(0)), tools.tensor("w", np.ones((4, 2), np.float32))]
+    model = tools.model(nodes, [tools.value("x", [1, 3, 4])], [tools.value("y", [1, 2])], constants)
+    assert any("matmul" in task.name for task in imported(tools.save(model)).tasks)
+
+
 def test_of_a_network_in_whole_numbers_pairs_are_asked_for(tools: Any) -> None:
     parameters = [f"{name}{of}" for name in ("scale", "zero") for of in "xwy"]
     node = tools.node("QLinearMatMul", ["x", "scalex", "zerox", "w", "scalew", "zerow", "scaley", "zeroy"], ["y"])
