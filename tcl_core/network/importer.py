@@ -29,6 +29,7 @@ from tcl_core.network.quantized import spell_out_quantization
 from tcl_core.network.schedule_rules import drop_unknown_rules
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
+from tcl_core.network.tokens import lengthen_rows
 
 _FLOAT_BITS = 32
 _TAKE = Op.get("relax.take")
@@ -204,7 +205,8 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
     with target, tvm.transform.PassContext(opt_level=3):
         if lanes:
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
-            module = widen_attention(block_convolutions(module, lanes, winograd=config.winograd), lanes)
+            module = block_convolutions(module, lanes, winograd=config.winograd)
+            module = widen_attention(lengthen_rows(module), lanes)
         if config.fast_math:
             module = fast_math(module, lanes)
         return drop_unknown_rules(relax.get_pipeline("zero")(module), target)
