@@ -21,8 +21,8 @@ how many neighbouring steps share what is computed."""
 BLOCKED_CONVOLUTIONS = ("conv2d_NCHWc", "conv2d_NCHW_NCHWc", "group_conv2d_NCHWc")
 """Blocks in a task's module whose results are [batch, chunks, height, width, lanes], and which sum over channels."""
 
-DEPTHWISE = "depthwise_conv2d_NCHWc"
-"""As these, but it sums over no channels."""
+WINDOWED = ("depthwise_conv2d_NCHWc", "pool_max", "pool_sum")
+"""As these, but over a window of each channel by itself; pooling is named so in plain layouts, too."""
 
 
 class DecisionKind(StrEnum):

@@ -15,6 +15,8 @@ module                    what it does
 ``activations``           activations in operators that a layout moves through                       (tvm)
 ``barriers``              where it must end                                                          (tvm)
 ``winograd``              3x3 ones of them by fewer products                                         (tvm)
+``tokens``                rows of zeros behind tokens whose number nothing divides                   (tvm)
+``attention``             scores of whole vectors                                                    (tvm)
 ``fast_math``             polynomials in place of libm calls                                         (tvm)
 ``tasks``                 fused functions -> `domain.Task`                                           (tvm)
 ``graph``                 the fused module's calls as `graphs.NetworkGraph`                        (tvm)

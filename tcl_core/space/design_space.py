@@ -15,10 +15,10 @@ from tvm.s_tir.schedule import Trace
 from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.blocked_tiling import put_rows_first, without_waste
-from tcl_core.space.depthwise_tiling import is_depthwise, with_depthwise_tiling
 from tcl_core.space.domains import find_domains
 from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
 from tcl_core.space.traces import read_decisions, sampling_instructions, trace_json, with_decisions
+from tcl_core.space.window_tiling import is_windowed, with_window_tiling
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 
@@ -81,8 +81,8 @@ class DesignSpace:
     def _generated(self, context: Any) -> tuple[Any, list[Trace]]:
         """By MetaSchedule's own rules, or by ours where there are some. A GPU's kernels are tiled by its threads."""
         cpu = str(context.target.kind.name) == "llvm"
-        if cpu and not self._stock and is_depthwise(self._module):
-            context = with_depthwise_tiling(context, self._threads)
+        if cpu and not self._stock and is_windowed(self._module):
+            context = with_window_tiling(context, self._threads)
             return context, _traces(context)
         traces = _traces(context)
         if cpu and (in_pieces(self._module) or not any(map(sampling_instructions, traces))):

@@ -23,7 +23,7 @@ CPU = {"kind": "llvm", "num-cores": 1}
 GENERATOR = np.random.default_rng(0)
 VECTOR_BITS = 256
 """Blocks of eight channels."""
-PICTURE, CHANNELS = 18, 64
+PICTURE, CHANNELS = 22, 64
 """Where both tilings are worth their while, and neither divides the picture."""
 
 
@@ -164,7 +164,7 @@ def test_operations_are_those_of_one_branch(tools: Any) -> None:
     """36 branches would count 36 times: at most 4 x 4 and 5 x 5 terms make a value of the transforms."""
     pack, product, unpack = (task for task in imported(convolution(tools)).tasks if "winograd" in task.anchor)
     tiles, chunks, points, lanes = pack.arguments[-1].shape
-    assert (tiles, chunks * lanes, points) == (25, CHANNELS, 36)
+    assert (tiles, chunks * lanes, points) == (36, CHANNELS, 36)
     assert product.flops == 2 * points * tiles * CHANNELS**2
     assert 0 < pack.flops < 2 * 4**2 * tiles * points * CHANNELS
     epilogue = 3 * CHANNELS * PICTURE**2

@@ -1,6 +1,7 @@
-"""The sketch of blocked depthwise convolutions: a strip of a row in registers, all lanes of a block in one vector.
+"""The sketch of what slides a window over each channel by itself: blocked depthwise convolutions, and pooling.
 
-MetaSchedule tiles them as it tiles a product of matrices, over channels too, which share nothing here; it computes the
+A strip of a row is held in registers, all lanes of a block in one vector. MetaSchedule tiles the convolutions as it
+tiles a product of matrices, over channels too, which share nothing here, and pooling not at all; it computes the
 padding as a tensor of its own; and it makes one vector of neighbouring pixels, some of which lie in the padding, so
 that each lane is looked at. Its best of 8 - 32 candidates against the best of a dozen of the sketch here, 2 threads of
 an Intel Xeon with AVX-512, us: 32 channels at 112 x 112 58 and 29, 144 at 56 x 56 109 and 35, 192 at 28 x 28 24 and 11,
@@ -21,41 +22,47 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
     RandomComputeLocation,
 )
 
-from tcl_core.domain import DEPTHWISE
+from tcl_core.domain import WINDOWED
 from tcl_core.space.blocked_tiling import most_rows
 from tcl_core.space.contexts import vectorise_last, with_rules
 
 _LONGEST_STRIP = 32
 """As many vector registers as there are at most."""
+_AXES = 7
+"""Batch, chunks, height, width and lanes of the results, height and width of the window."""
 _MOST_ROWS = 64
 """MetaSchedule's limit for its innermost tiles."""
 
 
-def is_depthwise(module: Any) -> bool:
-    """Whether a module's entry function is a blocked depthwise convolution and what is done to each result of it."""
+def is_windowed(module: Any) -> bool:
+    """Whether a module's entry function is one of these, and what is done to each result of it, and nothing else."""
     schedule = Schedule(module, debug_mask="none")
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-    names = [str(schedule.get(block).name_hint) for block in blocks]
-    if DEPTHWISE not in names:
+    at = next((at for at, block in enumerate(blocks) if _slides(schedule, block)), None)
+    if at is None:
         return False
-    at = names.index(DEPTHWISE)
     shape = _spatial_extents(schedule, blocks[at])
     return at <= len(schedule.get_producers(blocks[at])) and all(
         _spatial_extents(schedule, block) == shape and len(schedule.get_consumers(block)) <= 1 for block in blocks[at:]
     )
 
 
-def with_depthwise_tiling(context: Any, threads: int) -> Any:
+def _slides(schedule: Any, block: Any) -> bool:
+    named = str(schedule.get(block).name_hint) in WINDOWED
+    return named and len(schedule.get(block).iter_vars) == _AXES
+
+
+def with_window_tiling(context: Any, threads: int) -> Any:
     """A tune context of the same module and target whose space has this sketch and no other."""
     replaced = AddRFactor | MultiLevelTiling | RandomComputeLocation
     rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, replaced)]
     annotating = next(at for at, rule in enumerate(rules) if isinstance(rule, ParallelizeVectorizeUnroll))
-    rules.insert(annotating, _DepthwiseTiling(threads))
+    rules.insert(annotating, _WindowTiling(threads))
     return with_rules(context, rules)
 
 
 @derived_object
-class _DepthwiseTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
+class _WindowTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
     """Rows and columns in two each: threads share the outer rows, registers hold the inner columns.
 
     Rows come before channels, as in `blocked_tiling`.
@@ -69,10 +76,10 @@ class _DepthwiseTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no type
         """Nothing here depends on it."""
 
     def clone(self) -> Any:
-        return _DepthwiseTiling(self._threads)
+        return _WindowTiling(self._threads)
 
     def apply(self, schedule: Any, block: Any) -> list[Any]:
-        if str(schedule.get(block).name_hint) != DEPTHWISE:
+        if not _slides(schedule, block):
             return [schedule]
         for padding in schedule.get_producers(block):
             schedule.compute_inline(padding)
@@ -85,8 +92,8 @@ class _DepthwiseTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no type
         strips, strip = schedule.split(column, factors=_two_parts(schedule, column, _LONGEST_STRIP))
         schedule.reorder(picture, around, chunk, rows, strips, strip, lane)
         schedule.compute_at(block, strips, preserve_unit_loops=True)
-        *_, strip, lane, kernel_row, kernel_column = schedule.get_loops(block)
-        schedule.reorder(kernel_row, kernel_column, strip, lane)
+        *_, strip, lane, window_row, window_column = schedule.get_loops(block)
+        schedule.reorder(window_row, window_column, strip, lane)
         vectorise_last(schedule, lanes)
         return [schedule]
 

@@ -1,10 +1,10 @@
-"""The sketch of blocked depthwise convolutions: right for every window, the only one, and for no other kernel."""
+"""The sketch of depthwise convolutions and pooling: right for every window, the only one, and for no other kernel."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,42 @@ def test_every_candidate_computes_the_same(name: str) -> None:
         target = tvm.target.Target(json.loads(CPU_TARGET))
         tvm.compile(module, target)(tvm.runtime.tensor(data), tvm.runtime.tensor(kernel), result)
         np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-4, atol=1e-4)
+
+
+def pooling(kind: str, layout: str = f"NCHW{LANE_COUNT}c") -> Task:
+    """3 x 3 with steps of 2, behind which the results are doubled."""
+    shape = (1, CHUNKS, 15, 15, LANE_COUNT) if layout.endswith("c") else (1, CHUNKS, 15, 15)
+    data = te.placeholder(shape, name="data")
+    pooled = topi.nn.pool2d(data, [3, 3], [2, 2], [1, 1], [1, 1, 1, 1], kind, layout=layout, count_include_pad=False)
+    module = tvm.IRModule({"main": te.create_prim_func([data, pooled * 2.0])})
+    return replace(depthwise(Window(rows=8), None), module_json=tvm.ir.save_json(module))
+
+
+@pytest.mark.parametrize(("kind", "outside", "combine"), [("max", -np.inf, np.nanmax), ("avg", np.nan, np.nanmean)])
+def test_pooling_slides_a_window_too(kind: str, outside: float, combine: Callable[..., Any]) -> None:
+    space = DesignSpace(pooling(kind), CPU_TARGET)
+    (sketch,) = space.sketches
+    assert len(sketch.domains) == 3
+    generator = np.random.default_rng(0)
+    data = generator.standard_normal((1, CHUNKS, 15, 15, LANE_COUNT)).astype(np.float32)
+    edge = (1, 1)
+    padded = np.pad(data, ((0, 0), (0, 0), edge, edge, (0, 0)), constant_values=outside)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2]
+    wanted = 2 * combine(windows, axis=(-2, -1))
+    for _ in range(3):
+        decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
+        replay = space.replay(Candidate("depthwise", 0, decisions))
+        assert isinstance(replay, Replay)
+        result = tvm.runtime.tensor(np.zeros(wanted.shape, np.float32))
+        target = tvm.target.Target(json.loads(CPU_TARGET))
+        tvm.compile(tvm.ir.load_json(replay.module_json), target)(tvm.runtime.tensor(data), result)
+        np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_pooling_in_a_plain_layout_is_left_to_metaschedule() -> None:
+    plain = pooling("max", "NCHW")
+    own, stock = (DesignSpace(plain, CPU_TARGET, stock=each).sketches for each in (False, True))
+    assert [sketch.trace_json for sketch in own] == [sketch.trace_json for sketch in stock]
 
 
 def test_rows_and_columns_are_tiled_and_nothing_else() -> None:
