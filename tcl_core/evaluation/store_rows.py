@@ -47,7 +47,7 @@ def extract(job: ReplayJob) -> Rows:
     """Per-store rows [stores, 164] of each candidate; one row of zeros where replay rejects it.
 
     Raises:
-        UserError: this version of TVM makes other sketches of the task than those measured; more of them do no harm.
+        UserError: this version makes other sketches of the task than those measured; more of them do no harm.
     """
     from tcl_core.cost_model.store_features import STORE_FEATURES, store_feature_rows
 
@@ -70,8 +70,8 @@ def _space_of(job: ReplayJob) -> DesignSpace:
             return space
     raise UserError(
         "dataset",
-        f"This version of TVM makes other sketches of {job.task.name} than those of the dataset, so it cannot be "
-        "replayed; install the version that the dataset was measured with.",
+        f"This version of TCL Studio makes other sketches of {job.task.name} than those of the dataset, so it cannot "
+        "be replayed; install the version that the dataset was measured with.",
     )
 
 

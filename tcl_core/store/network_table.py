@@ -168,7 +168,7 @@ def add_sketches(connection: sqlite3.Connection, platform: str, sketches: Sequen
     """Add sketches or replace them; one that records refer to must have kept its instructions.
 
     Raises:
-        OtherSketch: it has not (another version of TVM made it), so those records would change their meaning.
+        OtherSketch: it has not (another version made it), so those records would change their meaning.
     """
     for sketch in sketches:
         stored = connection.execute(

@@ -134,8 +134,8 @@ class Workspace:
         """Add sketches of any tasks, or replace them.
 
         Raises:
-            UserError: one that records refer to comes with other instructions (made by another version of TVM), which
-                would change what those records mean.
+            UserError: one that records refer to comes with other instructions (another version of TVM, or of ours, made
+                it), which would change what those records mean.
         """
         try:
             with self._writing() as connection:
@@ -143,7 +143,7 @@ class Workspace:
         except network_table.OtherSketch as error:
             raise refusal(
                 f"The records of task {error.sketch.task_key} in the workspace {self.path} were made with other "
-                "sketches than this version of TVM generates; choose another folder with --workspace."
+                "sketches than this version of TCL Studio makes; choose another folder with --workspace."
             ) from error
 
     def sketches(self, task_key: str, platform: str) -> tuple[Sketch, ...]:

@@ -54,7 +54,7 @@ class WorkspaceLender:
     """One task of a workspace that no run of this engine is at. What it has read it keeps.
 
     Raises:
-        UserError: no such workspace, platform or task, or sketches of another version of TVM.
+        UserError: no such workspace, platform or task, or sketches of another version.
     """
 
     def __init__(self, folder: str, platform: str, task_key: str, measurer: MeasurerOf, *, free: bool) -> None:
@@ -72,7 +72,7 @@ class WorkspaceLender:
         if any(made.get(sketch.index) != sketch.trace_json for sketch in stored):
             raise UserError(
                 "what-if",
-                f"This version of TVM gives {task.name} other sketches than its records were made with; "
+                f"This version of TCL Studio gives {task.name} other sketches than its records were made with; "
                 "tune it again in a new workspace to change its decisions.",
             )
 
