@@ -17,6 +17,7 @@ from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage,
 from tcl_core.space.blocked_tiling import most_rows, put_rows_first
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
+from tests.tcl_core.space.kernel_tasks import task_of
 
 ONE_THREAD = json.dumps({**json.loads(CPU_TARGET), "num-cores": 1})
 ROWS, LANES = 2, 4
@@ -31,19 +32,7 @@ def convolution(rows: int, *, window: int = 1, stride: int = 1) -> Task:
     layouts = (f"NCHW{LANE_COUNT}c", f"NCHW{LANE_COUNT}c", "float32")
     with tvm.target.Target(json.loads(CPU_TARGET)):
         result = topi.nn.conv2d_NCHWc(data, kernel, stride, window // 2, 1, *layouts)
-    module = tvm.IRModule({"main": te.create_prim_func([data, kernel, topi.nn.relu(result)])})
-    return Task(
-        key="convolution",
-        name="convolution",
-        weight=1,
-        module_json=tvm.ir.save_json(module),
-        flops=1.0,
-        bytes_moved=1.0,
-        dtype="float32",
-        axes=(),
-        arguments=(),
-        anchor="conv2d_NCHWc",
-    )
+    return task_of("convolution", [data, kernel, topi.nn.relu(result)])
 
 
 def tiles(sketch: Sketch, axis: int) -> tuple[Decision, ...]:

@@ -16,23 +16,12 @@ from tcl_core.domain import SHARED, Candidate, Replay, Task
 from tcl_core.network.winograd import TILINGS, pack, unpack
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
+from tests.tcl_core.space.kernel_tasks import task_of
 
 
 def spatial(compute: Callable[[Any], Any], shape: tuple[int, ...]) -> Task:
     data = te.placeholder(shape, name="data")
-    module = tvm.IRModule({"main": te.create_prim_func([data, compute(data)])})
-    return Task(
-        key="spatial",
-        name="spatial",
-        weight=1,
-        module_json=tvm.ir.save_json(module),
-        flops=0.0,
-        bytes_moved=1.0,
-        dtype="float32",
-        axes=(),
-        arguments=(),
-        anchor="",
-    )
+    return task_of("spatial", [data, compute(data)])
 
 
 def unblocked(data: Any) -> Any:

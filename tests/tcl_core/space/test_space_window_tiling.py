@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tcl_core.domain import Candidate, DecisionKind, Replay, Task
 from tcl_core.network.blocked import _depthwise
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
+from tests.tcl_core.space.kernel_tasks import task_of
 
 CHUNKS, LANE_COUNT = 3, 8
 
@@ -37,19 +38,7 @@ def depthwise(window: Window, behind: Callable[[Any], Any] | None) -> Task:
     steps = [window.stride] * 2, [window.padding] * 4, [window.dilation] * 2
     result = _depthwise(data, kernel, *steps)
     last = result if behind is None else behind(result)
-    module = tvm.IRModule({"main": te.create_prim_func([data, kernel, last])})
-    return Task(
-        key="depthwise",
-        name="depthwise",
-        weight=1,
-        module_json=tvm.ir.save_json(module),
-        flops=1.0,
-        bytes_moved=1.0,
-        dtype="float32",
-        axes=(),
-        arguments=(),
-        anchor="depthwise_conv2d_NCHWc",
-    )
+    return task_of("depthwise", [data, kernel, last])
 
 
 def expected(window: Window, data: Any, kernel: Any) -> Any:
@@ -102,8 +91,7 @@ def pooling(kind: str, layout: str = f"NCHW{LANE_COUNT}c") -> Task:
     shape = (1, CHUNKS, 15, 15, LANE_COUNT) if layout.endswith("c") else (1, CHUNKS, 15, 15)
     data = te.placeholder(shape, name="data")
     pooled = topi.nn.pool2d(data, [3, 3], [2, 2], [1, 1], [1, 1, 1, 1], kind, layout=layout, count_include_pad=False)
-    module = tvm.IRModule({"main": te.create_prim_func([data, pooled * 2.0])})
-    return replace(depthwise(Window(rows=8), None), module_json=tvm.ir.save_json(module))
+    return task_of("pooling", [data, pooled * 2.0])
 
 
 @pytest.mark.parametrize(("kind", "outside", "combine"), [("max", -np.inf, np.nanmax), ("avg", np.nan, np.nanmean)])
@@ -119,7 +107,7 @@ def test_pooling_slides_a_window_too(kind: str, outside: float, combine: Callabl
     wanted = 2 * combine(windows, axis=(-2, -1))
     for _ in range(3):
         decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
-        replay = space.replay(Candidate("depthwise", 0, decisions))
+        replay = space.replay(Candidate("pooling", 0, decisions))
         assert isinstance(replay, Replay)
         result = tvm.runtime.tensor(np.zeros(wanted.shape, np.float32))
         target = tvm.target.Target(json.loads(CPU_TARGET))
