@@ -13,9 +13,11 @@ from tvm.s_tir import Schedule, meta_schedule
 from tvm.s_tir.schedule import Trace
 
 from tcl_core.batches import ScheduleBatch
-from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
+from tcl_core.domain import Candidate, Decision, DecisionDomain, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.blocked_tiling import put_rows_first, without_waste
 from tcl_core.space.domains import find_domains
+from tcl_core.space.register_tiles import Product, Tile, find_product, registers_of, tiles_of
+from tcl_core.space.register_tiling import inlined, narrowed, with_register_tiling
 from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
 from tcl_core.space.traces import read_decisions, sampling_instructions, trace_json, with_decisions
 from tcl_core.space.window_tiling import is_windowed, with_window_tiling
@@ -75,6 +77,8 @@ class DesignSpace:
             rand_state=1,
             num_threads=1,
         )
+        self._product: Product | None = None
+        self._tiles: tuple[Tile, ...] = ()
         self._context, self._traces = self._generated(context)
         self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._traces)))
 
@@ -84,6 +88,13 @@ class DesignSpace:
         if cpu and not self._stock and is_windowed(self._module):
             context = with_window_tiling(context, self._threads)
             return context, _traces(context)
+        if cpu and not self._stock:
+            registers = registers_of(context.target)
+            self._product = find_product(inlined(context), registers)
+            if self._product is not None:
+                self._tiles = tiles_of(self._product, registers)
+                contexts = [with_register_tiling(context, self._product, tile, self._threads) for tile in self._tiles]
+                return contexts[0], [trace for each in contexts for trace in _traces(each)]
         traces = _traces(context)
         if cpu and (in_pieces(self._module) or not any(map(sampling_instructions, traces))):
             context = with_spatial_tiling(context)
@@ -102,8 +113,13 @@ class DesignSpace:
             task_key=self.task.key,
             index=index,
             trace_json=trace_json(trace, decisions=False),
-            domains=domains if self._stock else without_waste(trace, domains, self._threads),
+            domains=self._narrowed(trace, index, domains),
         )
+
+    def _narrowed(self, trace: Trace, index: int, domains: tuple[DecisionDomain, ...]) -> tuple[DecisionDomain, ...]:
+        if self._product is not None:
+            return narrowed(domains, self._product, self._tiles[index], self._threads)
+        return domains if self._stock else without_waste(trace, domains, self._threads)
 
     def _apply(self, trace: Trace, decisions: Sequence[Decision]) -> Schedule | None:
         schedule = Schedule(self._module, seed=1, debug_mask="none", error_render_level="none")
@@ -120,7 +136,7 @@ class DesignSpace:
             return Failure(stage=Stage.REPLAY, cause="a primitive does not apply")
         replayed = Candidate(candidate.task_key, candidate.sketch, read_decisions(schedule.trace))
         schedule.enter_postproc()
-        if not self._stock and not put_rows_first(schedule, self._threads):
+        if not self._stock and self._product is None and not put_rows_first(schedule, self._threads):
             return Failure(stage=Stage.REPLAY, cause="its rows cannot be shared out to threads")
         for postprocessor in self._context.space_generator.postprocs:
             if not postprocessor.apply(schedule):

@@ -1,0 +1,223 @@
+"""Sums of products: which of a kernel's axes are rows, which columns, and what tiles of its results fit the registers.
+
+A *row* is what only the one factor tells apart (pixels, tokens); a *column* what only the other does (channels that are
+written), and neighbours of those lie side by side in that factor and in the results: its *lanes*. Each step of the sum
+reads a vector of every column of a tile and one number of every row, and adds all their products to the tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.target import codegen
+from tvm.ir import TensorLoad
+from tvm.tirx.expr import Add, Mul
+from tvm.tirx.analysis import undefined_vars
+
+_FEWEST_SUMS = 8
+"""Sums that must be under way for each addition to wait for none before it: latency 4, two a cycle."""
+_FEWEST_ROWS = 4
+"""Each vector of the second factor that is read, out of the second cache as a rule, serves so many sums. With 2 rows of
+4 columns a 3x3 convolution ran at 225 - 440 GFLOP/s, with 14 of 2 at 560 (Zen 5, 2 threads)."""
+_MOST_COLUMNS = 4, 16
+"""Beside rows, and without: more are more streams to read, which the caches' sets have no room for where they lie powers
+of two apart (8 columns of 2 rows of a 3x3 convolution at half the speed of 2 columns of 14)."""
+_MOST_TILES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registers:
+    """Vector registers of a target: how many, and their width in bits."""
+
+    number: int
+    bits: int
+
+
+def registers_of(target: Any) -> Registers:
+    """Of x86 and 64-bit ARM; a target that is neither counts as the least of them."""
+    if codegen.target_has_features("avx512f", target):
+        return Registers(number=32, bits=512)
+    if codegen.target_has_features("avx", target):
+        return Registers(number=16, bits=256)
+    return Registers(number=32 if codegen.target_has_features("neon", target) else 16, bits=128)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """A sum of products as loops see it. Places are those of the block's axes, all that are summed over behind the rest.
+
+    Attributes:
+        name: of its block.
+        extents: of all its axes.
+        batch: places of axes that both factors know, or none does.
+        rows: places of axes that only the one factor knows, without those of a single step.
+        columns: as `rows`, of the other factor, without the last, which are the lanes.
+        lanes: place of the axis along which results and the second factor lie side by side.
+        sums: places of the axes that are summed over; last the one along which the second factor is read as it lies.
+        padded: whether something is computed to be read by it, a picture with zeros around it.
+        vector: how many results a vector holds.
+    """
+
+    name: str
+    extents: tuple[int, ...]
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    lanes: int
+    sums: tuple[int, ...]
+    padded: bool
+    vector: int
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors the lanes make."""
+        return self.extents[self.lanes] // self.vector
+
+    @property
+    def row_extent(self) -> int:
+        """Of the axis whose neighbours share a tile."""
+        return self.extents[self.rows[-1]] if self.rows else 1
+
+    @property
+    def column_extent(self) -> int:
+        """Of the columns that share a tile: vectors of the lanes where there are several, else the last of the others."""
+        if self.vectors > 1 or not self.columns:
+            return self.vectors
+        return self.extents[self.columns[-1]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """Columns of a tile in registers, and the most rows there is room for beside them."""
+
+    columns: int
+    most_rows: int
+
+
+def tiles_of(product: Product, registers: Registers) -> tuple[Tile, ...]:
+    """Tiles that keep enough sums under way, those with least to read for each first; the largest if none does."""
+    found: list[tuple[float, int, Tile]] = []
+    for columns in _divisors(product.column_extent, _MOST_COLUMNS[product.row_extent == 1]):
+        # The sums, a vector of each column, and the number of the row at hand.
+        room = (registers.number - columns - 1) // columns
+        rows = max(_divisors(product.row_extent, room), default=0)
+        if rows >= min(_FEWEST_ROWS, product.row_extent):
+            sums = rows * columns
+            found.append(((rows + columns) / sums, sums, Tile(columns=columns, most_rows=room)))
+    busy = sorted((read, tile.columns, tile) for read, sums, tile in found if sums >= _FEWEST_SUMS)
+    if busy:
+        return tuple(tile for _, _, tile in busy[:_MOST_TILES])
+    return tuple(tile for _, _, tile in sorted(found, key=lambda each: -each[1])[:1])
+
+
+def fewest_rows(product: Product, tile: Tile) -> int:
+    """The fewest rows of a tile that keep enough sums under way; the most there can be where no number does."""
+    rows = _divisors(product.row_extent, tile.most_rows)
+    fewest = max(_FEWEST_ROWS, -(-_FEWEST_SUMS // tile.columns))
+    return min((each for each in rows if each >= fewest), default=max(rows))
+
+
+def _divisors(number: int, most: int) -> list[int]:
+    return [each for each in range(1, min(number, most) + 1) if number % each == 0]
+
+
+def find_product(schedule: Any, registers: Registers) -> Product | None:
+    """The sum of products of a module whose other blocks are few; None for other modules.
+
+    A block or several in front of it, which nothing else reads, and one behind it, which computes each result from one
+    of its own: what is left of a kernel when all that can be was computed inside what reads it.
+    """
+    blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
+    for at, block in enumerate(blocks):
+        found = _product(schedule, block, registers)
+        if found is None:
+            continue
+        behind = blocks[at + 1 :]
+        alone = at == len(schedule.get_producers(block)) and len(behind) == len(schedule.get_consumers(block)) <= 1
+        shape = found.extents[: found.lanes + 1]
+        return found if alone and all(_extents(schedule.get(each)) == shape for each in behind) else None
+    return None
+
+
+def _product(schedule: Any, reference: Any, registers: Registers) -> Product | None:
+    block = schedule.get(reference)
+    factors = _factors(block)
+    if factors is None:
+        return None
+    variables = list(block.iter_vars)
+    spatial = [each.var for each in variables if each.iter_type == each.DataPar]
+    sums = [each.var for each in variables if each.iter_type == each.CommReduce]
+    if not sums or len(spatial) + len(sums) != len(variables) or not _in_order(variables, spatial, sums):
+        return None
+    written = list(block.writes[0].region)
+    if [str(each.min) for each in written] != [str(each) for each in spatial]:
+        return None
+    lanes = spatial[-1]
+    second = [each for each in factors if each.indices[-1].same_as(lanes) and not _reads(each.indices[:-1], lanes)]
+    first = [each for each in factors if not _reads(each.indices, lanes)]
+    if len(first) != 1 or len(second) != 1:
+        return None
+    extents = _extents(block)
+    vector = _vector(extents[len(spatial) - 1], registers.bits // _bits(block.body.buffer.dtype))
+    if not vector:
+        return None
+    groups: dict[tuple[bool, bool], list[int]] = {}
+    for place, variable in enumerate(spatial[:-1]):
+        known = _reads(first[0].indices, variable), _reads(second[0].indices, variable)
+        if extents[place] == 1 or known[0] == known[1]:
+            known = True, True
+        groups.setdefault(known, []).append(place)
+    return Product(
+        name=str(block.name_hint),
+        extents=extents,
+        batch=tuple(groups.get((True, True), ())),
+        rows=tuple(groups.get((True, False), ())),
+        columns=tuple(groups.get((False, True), ())),
+        lanes=len(spatial) - 1,
+        sums=_sums(second[0], sums, len(spatial)),
+        padded=bool(schedule.get_producers(reference)),
+        vector=vector,
+    )
+
+
+def _factors(block: Any) -> tuple[Any, Any] | None:
+    """What a block multiplies and adds to its result; None for a block that does anything else."""
+    value = getattr(block.body, "value", None)
+    if block.init is None or not isinstance(value, Add) or not isinstance(value.b, Mul):
+        return None
+    loads = value.b.a, value.b.b
+    if not all(isinstance(each, TensorLoad) for each in (value.a, *loads)):
+        return None
+    return loads if value.a.source.same_as(block.body.buffer) else None
+
+
+def _in_order(variables: list[Any], spatial: list[Any], sums: list[Any]) -> bool:
+    return all(each.var.same_as(var) for each, var in zip(variables, [*spatial, *sums], strict=True))
+
+
+def _extents(block: Any) -> tuple[int, ...]:
+    return tuple(int(each.dom.extent) for each in block.iter_vars)
+
+
+def _sums(second: Any, variables: list[Any], first_place: int) -> tuple[int, ...]:
+    """Places of the axes that are summed over, that of the second factor's last index but one behind the others."""
+    places = range(first_place, first_place + len(variables))
+    before_lanes = second.indices[-2:-1]
+    last = [at for at, each in zip(places, variables, strict=True) if _reads(before_lanes, each)]
+    inner = last[0] if last else places[-1]
+    return (*(each for each in places if each != inner), inner)
+
+
+def _reads(indices: Any, variable: Any) -> bool:
+    """Whether any of the indices depends on a variable."""
+    return any(each.same_as(variable) for index in indices for each in undefined_vars(index))
+
+
+def _vector(lanes: int, most: int) -> int:
+    """Lanes of a vector: as many as fill a register, or half of one; 0 where neither divides them."""
+    return next((each for each in (most, most // 2) if each > 1 and lanes % each == 0), 0)
+
+
+def _bits(dtype: str) -> int:
+    return int("".join(filter(str.isdigit, str(dtype))) or 8)

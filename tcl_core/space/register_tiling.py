@@ -1,0 +1,256 @@
+"""The sketches of sums of products: a tile of results in vector registers, and the loops of the sum around nothing else.
+
+MetaSchedule tiles such a kernel twice over in all its loops and leaves to LLVM what stays in registers: most candidates
+spill, and LLVM takes half a second to unroll them. Here each sketch fixes the columns of the tile that registers hold
+(`register_tiles`); open are its rows, what threads share, how the tiles follow each other, and how far the sum is
+unrolled.
+
+Rows come before columns, so that a thread computes rows: the next kernel reads all columns of its own rows, and finds
+them in its own core's cache. Three convolutions (1x1, depthwise, 1x1) in turns, 2 threads of an Intel Xeon with
+AVX-512, us, by columns -> by rows: 144 channels at 56 x 56 408 -> 237, 192 at 28 x 28 117 -> 82, 384 at 14 x 14 100 ->
+86. Measured alone each is as fast either way, so that no measurement would choose it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tvm.ir.utils import derived_object
+from tvm.s_tir import Schedule
+from tvm.s_tir.meta_schedule.postproc import PyPostproc
+from tvm.s_tir.meta_schedule.schedule_rule import (
+    AddRFactor,
+    AutoInline,
+    InlineConstantScalars,
+    MultiLevelTiling,
+    ParallelizeVectorizeUnroll,
+    PyScheduleRule,
+    RandomComputeLocation,
+)
+
+from tcl_core.domain import Decision, DecisionDomain
+from tcl_core.space.blocked_tiling import most_rows
+from tcl_core.space.contexts import with_rules
+from tcl_core.space.register_tiles import Product, Tile, fewest_rows, tiles_of
+
+_MOST_UNROLLED = 4
+_MOST_INNER = 16
+"""Of a sum over a window, so many channels are summed at a time before the window moves: a blocked kernel is read as it
+lies in memory then."""
+_MANY = 4
+"""So many shares a thread, and it matters little whether they come out even."""
+_NO_LIMIT = 1 << 20
+
+
+def with_register_tiling(context: Any, product: Product, tile: Tile, threads: int) -> Any:
+    """A tune context of the same module and target whose space has the one sketch for a tile and no other."""
+    replaced = AddRFactor | MultiLevelTiling | RandomComputeLocation | ParallelizeVectorizeUnroll
+    rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, replaced)]
+    return with_rules(context, [*rules, _RegisterTiling(product, tile, threads)], [_InitTiling(product)])
+
+
+def inlined(context: Any) -> Any:
+    """A schedule of a tune context's module in which what can be is computed inside what reads it."""
+    schedule = Schedule(context.mod, seed=1, debug_mask="none", error_render_level="none")
+    inlining = [rule for rule in context.space_generator.sch_rules if isinstance(rule, AutoInline | InlineConstantScalars)]
+    for rule in inlining:
+        for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+            (schedule,) = rule.apply(schedule, block)
+    return schedule
+
+
+@derived_object
+class _RegisterTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
+    """The rest of the tiling of a kernel whose results are held in registers tile by tile."""
+
+    def __init__(self, product: Product, tile: Tile, threads: int) -> None:
+        super().__init__()
+        self._product, self._tile, self._threads = product, tile, threads
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        """Nothing here depends on it."""
+
+    def clone(self) -> Any:
+        return _RegisterTiling(self._product, self._tile, self._threads)
+
+    def apply(self, schedule: Any, block: Any) -> list[Any]:
+        if str(schedule.get(block).name_hint) == self._product.name:
+            _tiled(schedule, block, self._product, self._tile, self._threads)
+        return [schedule]
+
+
+@derived_object
+class _InitTiling(PyPostproc):  # type: ignore[misc]  # tvm has no types
+    """The loops that set a tile to zero, which MetaSchedule takes out of the sum, unrolled and vectorised like it."""
+
+    def __init__(self, product: Product) -> None:
+        super().__init__()
+        self._product = product
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        """Nothing here depends on it."""
+
+    def clone(self) -> Any:
+        return _InitTiling(self._product)
+
+    def apply(self, schedule: Any) -> bool:
+        loops = schedule.get_loops(schedule.get_sblock(f"{self._product.name}_init"))
+        _keep_in_registers(schedule, loops[-_loops_of_tile(self._product) :])
+        return True
+
+
+def _tiled(schedule: Any, block: Any, product: Product, tile: Tile, threads: int) -> None:
+    readers = schedule.get_consumers(block)
+    result = readers[0] if readers else schedule.cache_write(block, 0, "global")
+    shared, between, last = _results_tiled(schedule, schedule.get_loops(result), product, tile)
+    schedule.compute_at(block, last, preserve_unit_loops=True)
+    _sum_tiled(schedule, block, product)
+    inside = pads_inside(product, threads)
+    sharing = schedule.fuse(*(shared if inside else [*shared, between]))
+    for padding in schedule.get_producers(block):
+        if inside:
+            schedule.compute_at(padding, sharing, preserve_unit_loops=True)
+        _vectorise_lanes(schedule, padding, product)
+        if not inside:
+            *around, _ = schedule.get_loops(padding)
+            schedule.parallel(schedule.fuse(*around[:3]))
+    schedule.parallel(sharing)
+
+
+def _results_tiled(schedule: Any, loops: Sequence[Any], product: Product, tile: Tile) -> tuple[list[Any], Any, Any]:
+    """Tile the loops over results.
+
+    Returns:
+        The outermost loops up to those over rows; the outermost over columns, the next; the innermost around a tile.
+    """
+    rows = [loops[place] for place in product.rows]
+    columns = [loops[place] for place in product.columns]
+    in_tile = [loops[product.lanes]]
+    if product.vectors > 1:
+        vectors, lanes = schedule.split(loops[product.lanes], factors=[None, product.vector])
+        columns, in_tile = [*columns, vectors], [lanes]
+    outer, middle = [loops[place] for place in product.batch], []
+    if rows:
+        if len(rows) > 1:
+            around, within = schedule.split(rows[-2], factors=_parts(schedule, rows[-2], 2))
+            steps, row = schedule.split(rows[-1], factors=_parts(schedule, rows[-1], 2, tile.most_rows))
+            middle = [within, steps]
+        else:
+            around, within, row = schedule.split(rows[-1], factors=_parts(schedule, rows[-1], 3, tile.most_rows))
+            middle = [within]
+        outer += [*rows[:-2], around]
+        in_tile = [row, *in_tile]
+    if columns:
+        tiles, column = schedule.split(columns[-1], factors=[None, tile.columns])
+        between, steps = schedule.split(tiles, factors=_parts(schedule, tiles, 2))
+        outer += columns[:-1]
+        middle.append(steps)
+        in_tile.insert(-1, column)
+    else:
+        between = schedule.add_unit_loop(in_tile[0])
+        middle.append(schedule.add_unit_loop(in_tile[0]))
+    schedule.reorder(*outer, between, *middle, *in_tile)
+    _keep_in_registers(schedule, in_tile)
+    return outer, between, middle[-1]
+
+
+def _sum_tiled(schedule: Any, block: Any, product: Product) -> None:
+    """Order the loops inside a tile: the sum around rows, columns and lanes, so that each number read is used at once."""
+    loops = schedule.get_loops(block)[-len(product.extents) :]
+    *sums, inner = (loops[place] for place in product.sums)
+    around, within, unrolled = schedule.split(inner, factors=_parts(schedule, inner, 3, _MOST_UNROLLED))
+    in_tile = [loops[product.lanes]]
+    if product.vectors > 1:
+        in_tile = list(schedule.split(loops[product.lanes], factors=[None, product.vector]))
+    elif product.columns:
+        in_tile.insert(0, loops[product.columns[-1]])
+    if product.rows:
+        in_tile.insert(0, loops[product.rows[-1]])
+    schedule.reorder(around, *sums, within, unrolled, *in_tile)
+    schedule.unroll(unrolled)
+    _keep_in_registers(schedule, in_tile)
+
+
+def _loops_of_tile(product: Product) -> int:
+    return 1 + bool(product.rows) + (product.vectors > 1 or bool(product.columns))
+
+
+def _keep_in_registers(schedule: Any, loops: Sequence[Any]) -> None:
+    for loop in loops[:-1]:
+        schedule.unroll(loop)
+    schedule.vectorize(loops[-1])
+
+
+def _vectorise_lanes(schedule: Any, padding: Any, product: Product) -> None:
+    """A picture in the blocked layout by its lanes; one in a plain layout as LLVM likes."""
+    last = schedule.get_loops(padding)[-1]
+    if int(schedule.get(last).extent) in {product.vector, product.vector // 2}:
+        schedule.vectorize(last)
+
+
+def _parts(schedule: Any, loop: Any, number: int, most: int = _NO_LIMIT) -> Any:
+    return schedule.sample_perfect_tile(loop, n=number, max_innermost_factor=most)
+
+
+def pads_inside(product: Product, threads: int) -> bool:
+    """Whether threads pad the rows they read themselves: where rows alone can be shared out evenly."""
+    return product.padded and bool(product.rows) and any(_even(product, rows, threads) for rows in _shares(product))
+
+
+def _shared_rows(product: Product) -> int:
+    """Extent of the axis of rows that threads share."""
+    return product.extents[product.rows[-2 if len(product.rows) > 1 else -1]]
+
+
+def _shares(product: Product) -> list[int]:
+    extent = _shared_rows(product)
+    return [each for each in range(1, extent + 1) if extent % each == 0]
+
+
+def _even(product: Product, rows: int, threads: int) -> bool:
+    """Whether so many parts of the rows are an even share for each thread, or many."""
+    parts = rows * math.prod(product.extents[place] for place in (*product.batch, *product.rows[:-2]))
+    return parts % threads == 0 or parts >= _MANY * threads
+
+
+def narrowed(
+    domains: Sequence[DecisionDomain], product: Product, tile: Tile, threads: int
+) -> tuple[DecisionDomain, ...]:
+    """A sketch's domains without what leaves threads or vector units idle.
+
+    That are tiles of so few rows that each addition waits for the last, rows in parts that do not come out even, and a
+    window moved in the midst of what lies side by side.
+    """
+    keep: list[Callable[[Decision], bool]] = []
+    fewest = fewest_rows(product, tile)
+    if len(product.rows) > 1:
+        keep += [_even_rows(product, threads), lambda value: value[-1] >= fewest]
+    elif product.rows:
+        even = _even_rows(product, threads)
+        keep.append(lambda value: even(value) and value[-1] >= fewest)
+    if product.vectors > 1 or product.columns:
+        keep.append(lambda value: True)
+    side_by_side = _side_by_side(product)
+    keep.append(lambda value: value[1] * value[2] == side_by_side)
+    return tuple(
+        replace(domain, values=tuple(filter(test, domain.values)) or domain.values)
+        for domain, test in zip(domains, keep, strict=True)
+    )
+
+
+def _even_rows(product: Product, threads: int) -> Callable[[Decision], bool]:
+    if pads_inside(product, threads):
+        return lambda value: _even(product, value[0], threads)
+    most = most_rows(_shared_rows(product), threads)
+    return lambda value: threads == 1 or math.prod(value[1:]) <= most
+
+
+def _side_by_side(product: Product) -> int:
+    """How many steps of the inner sum are taken in a row."""
+    *others, inner = (product.extents[place] for place in product.sums)
+    if math.prod(others) == 1:
+        return inner
+    return max(each for each in range(1, _MOST_INNER + 1) if inner % each == 0)
