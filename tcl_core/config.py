@@ -263,6 +263,7 @@ class MeasureConfig:
             and longer than `measure.batch.SOON_S`; the others would wait for it. 0: only `compile_timeout_s` counts.
         cutoff: after one run a candidate slower than `cutoff` times the task's best is a loser and is not repeated.
         repeats, min_repeat_s: repeats of the winner's timing, each at least this long.
+        contend: a candidate whose first repeats are all slower than this times the task's best is not repeated further.
         visits: times a candidate is timed in all, with the rest of its batch between. The visit with the least median
             counts: other work on the machine only ever adds, and lasts longer than repeats in a row.
         memory_bytes: address space a worker may take beyond what it had when warm; 0 for no limit.
@@ -275,7 +276,8 @@ class MeasureConfig:
     run_timeout_s: float = 10.0
     cutoff: float = 1.5
     repeats: int = 3
-    min_repeat_s: float = 0.02
+    min_repeat_s: float = 0.01
+    contend: float = 1.1
     visits: int = 1
     memory_bytes: int = 4 << 30
     seed: int = 0

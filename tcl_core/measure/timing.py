@@ -18,6 +18,9 @@ HOPELESS_S = 0.05
 LOOKS = 3
 """A quick run that a scheduler's tick spoilt must not cost a winner: so many looks before a short candidate is cut."""
 
+SURE = 2
+"""After so many repeats that are all too slow to contend, more would tell nothing that anybody asks for."""
+
 UNEVEN = 1.5
 """Repeats that differ by more than this factor tell of something else on the machine: they are taken again."""
 
@@ -44,9 +47,9 @@ def time_adaptively(timer: Timer, config: MeasureConfig, best_s: float | None) -
     """Time a candidate against the best latency of its task so far.
 
     One warm-up, one quick run; slower than ``config.cutoff * best_s`` ends it there. Otherwise ``config.repeats``
-    repeats of at least ``config.min_repeat_s`` each; a quick run that long is itself the first repeat. Uneven ones are
-    taken again, `LOOKS` times in all, and those of the least median count. A first run of `DECISIVE_S` or more is never
-    repeated.
+    repeats of at least ``config.min_repeat_s`` each; a quick run that long is itself the first repeat. `SURE` of them
+    are enough where each is slower than ``config.contend * best_s``. Uneven ones are taken again, `LOOKS` times in all,
+    and those of the least median count. A first run of `DECISIVE_S` or more is never repeated.
     """
     limit_s = math.inf if best_s is None else config.cutoff * best_s
     first_s = timer.first()
@@ -55,7 +58,8 @@ def time_adaptively(timer: Timer, config: MeasureConfig, best_s: float | None) -
     quick_s = _quick(timer, limit_s, config.min_repeat_s)
     if quick_s > limit_s:
         return Latencies(latencies_s=(quick_s,), cut_off=True)
-    return Latencies(latencies_s=_quietest(timer, config, quick_s), cut_off=False)
+    contends_s = math.inf if best_s is None else config.contend * best_s
+    return Latencies(latencies_s=_quietest(timer, config, quick_s, contends_s), cut_off=False)
 
 
 def _quick(timer: Timer, limit_s: float, affordable_s: float) -> float:
@@ -68,18 +72,20 @@ def _quick(timer: Timer, limit_s: float, affordable_s: float) -> float:
     return quick_s
 
 
-def _quietest(timer: Timer, config: MeasureConfig, quick_s: float) -> tuple[float, ...]:
-    found = [_repeats(timer, config, quick_s, (quick_s,) if quick_s >= config.min_repeat_s else ())]
+def _quietest(timer: Timer, config: MeasureConfig, quick_s: float, contends_s: float) -> tuple[float, ...]:
+    found = [_repeats(timer, config, contends_s, quick_s, (quick_s,) if quick_s >= config.min_repeat_s else ())]
     while max(found[-1]) > UNEVEN * min(found[-1]) and len(found) < LOOKS:
-        found.append(_repeats(timer, config, max(found[-1])))
+        found.append(_repeats(timer, config, contends_s, max(found[-1])))
     return min(found, key=statistics.median)
 
 
-def _repeats(timer: Timer, config: MeasureConfig, run_s: float, taken: tuple[float, ...] = ()) -> tuple[float, ...]:
+def _repeats(
+    timer: Timer, config: MeasureConfig, contends_s: float, run_s: float, taken: tuple[float, ...] = ()
+) -> tuple[float, ...]:
     """What was taken already, and as many more as are wanted; `run_s`, rather too long than too short, sizes them."""
     latencies_s = list(taken)
     number = _number(config.min_repeat_s, run_s)
-    while len(latencies_s) < config.repeats:
+    while len(latencies_s) < config.repeats and not (len(latencies_s) >= SURE and min(latencies_s) > contends_s):
         mean_s = timer.run(number)
         if mean_s * number >= config.min_repeat_s:
             latencies_s.append(mean_s)

@@ -1,4 +1,4 @@
-"""MetaSchedule's tiling of blocked convolutions, by rows and whole vectors.
+"""MetaSchedule's tiling of blocked convolutions whose groups share blocks, by rows and whole vectors.
 
 It fuses a kernel's outer loops in the order of its axes and gives each thread a stretch of them: of [batch, chunks,
 height, width, lanes] some of the channels. The next convolution reads all channels of its own pixels, so that half of

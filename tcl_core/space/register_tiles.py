@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tvm.target import codegen
 from tvm.ir import TensorLoad
-from tvm.tirx.expr import Add, Mul
+from tvm.target import codegen
 from tvm.tirx.analysis import undefined_vars
+from tvm.tirx.expr import Add, Mul
 
 _FEWEST_SUMS = 8
 """Sums that must be under way for each addition to wait for none before it: latency 4, two a cycle."""
@@ -21,8 +21,8 @@ _FEWEST_ROWS = 4
 """Each vector of the second factor that is read, out of the second cache as a rule, serves so many sums. With 2 rows of
 4 columns a 3x3 convolution ran at 225 - 440 GFLOP/s, with 14 of 2 at 560 (Zen 5, 2 threads)."""
 _MOST_COLUMNS = 4, 16
-"""Beside rows, and without: more are more streams to read, which the caches' sets have no room for where they lie powers
-of two apart (8 columns of 2 rows of a 3x3 convolution at half the speed of 2 columns of 14)."""
+"""Beside rows, and where they are scarce: more are more streams to read, which the caches' sets have no room for where
+they lie powers of two apart (8 columns of 2 rows of a 3x3 convolution at half the speed of 2 columns of 14)."""
 _MOST_TILES = 4
 
 
@@ -45,7 +45,7 @@ def registers_of(target: Any) -> Registers:
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """A sum of products as loops see it. Places are those of the block's axes, all that are summed over behind the rest.
+    """A sum of products as loops see it. Places are those of the block's axes; those summed over come behind the others.
 
     Attributes:
         name: of its block.
@@ -81,7 +81,7 @@ class Product:
 
     @property
     def column_extent(self) -> int:
-        """Of the columns that share a tile: vectors of the lanes where there are several, else the last of the others."""
+        """Of the columns that share a tile: vectors of the lanes where there are several, else the last other axis."""
         if self.vectors > 1 or not self.columns:
             return self.vectors
         return self.extents[self.columns[-1]]
@@ -98,17 +98,18 @@ class Tile:
 def tiles_of(product: Product, registers: Registers) -> tuple[Tile, ...]:
     """Tiles that keep enough sums under way, those with least to read for each first; the largest if none does."""
     found: list[tuple[float, int, Tile]] = []
-    for columns in _divisors(product.column_extent, _MOST_COLUMNS[product.row_extent == 1]):
+    scarce = max(_divisors(product.row_extent, registers.number - 2)) < _FEWEST_ROWS
+    for columns in _divisors(product.column_extent, _MOST_COLUMNS[scarce]):
         # The sums, a vector of each column, and the number of the row at hand.
         room = (registers.number - columns - 1) // columns
         rows = max(_divisors(product.row_extent, room), default=0)
-        if rows >= min(_FEWEST_ROWS, product.row_extent):
+        if rows >= _FEWEST_ROWS or (rows and scarce):
             sums = rows * columns
             found.append(((rows + columns) / sums, sums, Tile(columns=columns, most_rows=room)))
-    busy = sorted((read, tile.columns, tile) for read, sums, tile in found if sums >= _FEWEST_SUMS)
+    busy = [(read, tile.columns, tile) for read, sums, tile in found if sums >= _FEWEST_SUMS]
     if busy:
-        return tuple(tile for _, _, tile in busy[:_MOST_TILES])
-    return tuple(tile for _, _, tile in sorted(found, key=lambda each: -each[1])[:1])
+        return tuple(tile for _, _, tile in sorted(busy)[:_MOST_TILES])
+    return (max(found, key=lambda each: each[1])[-1],)
 
 
 def fewest_rows(product: Product, tile: Tile) -> int:

@@ -1,9 +1,10 @@
-"""The sketches of sums of products: a tile of results in vector registers, and the loops of the sum around nothing else.
+"""The sketches of sums of products: a tile of results in vector registers, and the loops of the sum around it alone.
 
 MetaSchedule tiles such a kernel twice over in all its loops and leaves to LLVM what stays in registers: most candidates
-spill, and LLVM takes half a second to unroll them. Here each sketch fixes the columns of the tile that registers hold
-(`register_tiles`); open are its rows, what threads share, how the tiles follow each other, and how far the sum is
-unrolled.
+spill, and LLVM takes up to half a second to unroll them. Here each sketch fixes the columns of the tile that registers
+hold (`register_tiles`); open are its rows, what threads share, and how the tiles follow each other. The best of 40
+random candidates, 2 threads of a Zen 5 (peak 511 GFLOP/s by onnxruntime's product): a 3x3 convolution of 256 channels
+at 14 x 14 419 -> 568 GFLOP/s, the median 2.1 -> 1.1 times as slow as the best, 0.22 -> 0.09 s to compile.
 
 Rows come before columns, so that a thread computes rows: the next kernel reads all columns of its own rows, and finds
 them in its own core's cache. Three convolutions (1x1, depthwise, 1x1) in turns, 2 threads of an Intel Xeon with
@@ -34,9 +35,9 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 from tcl_core.domain import Decision, DecisionDomain
 from tcl_core.space.blocked_tiling import most_rows
 from tcl_core.space.contexts import with_rules
-from tcl_core.space.register_tiles import Product, Tile, fewest_rows, tiles_of
+from tcl_core.space.register_tiles import Product, Tile, fewest_rows
 
-_MOST_UNROLLED = 4
+_MOST_UNROLLED = 2
 _MOST_INNER = 16
 """Of a sum over a window, so many channels are summed at a time before the window moves: a blocked kernel is read as it
 lies in memory then."""
@@ -55,7 +56,9 @@ def with_register_tiling(context: Any, product: Product, tile: Tile, threads: in
 def inlined(context: Any) -> Any:
     """A schedule of a tune context's module in which what can be is computed inside what reads it."""
     schedule = Schedule(context.mod, seed=1, debug_mask="none", error_render_level="none")
-    inlining = [rule for rule in context.space_generator.sch_rules if isinstance(rule, AutoInline | InlineConstantScalars)]
+    inlining = [
+        rule for rule in context.space_generator.sch_rules if isinstance(rule, AutoInline | InlineConstantScalars)
+    ]
     for rule in inlining:
         for block in schedule.get_child_blocks(schedule.get_sblock("root")):
             (schedule,) = rule.apply(schedule, block)
@@ -105,9 +108,9 @@ class _InitTiling(PyPostproc):  # type: ignore[misc]  # tvm has no types
 def _tiled(schedule: Any, block: Any, product: Product, tile: Tile, threads: int) -> None:
     readers = schedule.get_consumers(block)
     result = readers[0] if readers else schedule.cache_write(block, 0, "global")
-    shared, between, last = _results_tiled(schedule, schedule.get_loops(result), product, tile)
-    schedule.compute_at(block, last, preserve_unit_loops=True)
-    _sum_tiled(schedule, block, product)
+    shared, between, around_tile = _product_tiled(schedule, schedule.get_loops(block), product, tile)
+    schedule.reverse_compute_at(result, around_tile, preserve_unit_loops=True)
+    _result_tiled(schedule, schedule.get_loops(result)[-product.lanes - 1 :], product)
     inside = pads_inside(product, threads)
     sharing = schedule.fuse(*(shared if inside else [*shared, between]))
     for padding in schedule.get_producers(block):
@@ -120,8 +123,8 @@ def _tiled(schedule: Any, block: Any, product: Product, tile: Tile, threads: int
     schedule.parallel(sharing)
 
 
-def _results_tiled(schedule: Any, loops: Sequence[Any], product: Product, tile: Tile) -> tuple[list[Any], Any, Any]:
-    """Tile the loops over results.
+def _product_tiled(schedule: Any, loops: Sequence[Any], product: Product, tile: Tile) -> tuple[list[Any], Any, Any]:
+    """Tile the product's loops: tiles of results around the sum, the sum around rows, columns and lanes of a tile.
 
     Returns:
         The outermost loops up to those over rows; the outermost over columns, the next; the innermost around a tile.
@@ -135,42 +138,42 @@ def _results_tiled(schedule: Any, loops: Sequence[Any], product: Product, tile: 
     outer, middle = [loops[place] for place in product.batch], []
     if rows:
         if len(rows) > 1:
-            around, within = schedule.split(rows[-2], factors=_parts(schedule, rows[-2], 2))
+            around, *middle = schedule.split(rows[-2], factors=_parts(schedule, rows[-2], 3))
             steps, row = schedule.split(rows[-1], factors=_parts(schedule, rows[-1], 2, tile.most_rows))
-            middle = [within, steps]
+            middle.append(steps)
         else:
-            around, within, row = schedule.split(rows[-1], factors=_parts(schedule, rows[-1], 3, tile.most_rows))
-            middle = [within]
+            around, *middle, row = schedule.split(rows[-1], factors=_parts(schedule, rows[-1], 4, tile.most_rows))
         outer += [*rows[:-2], around]
         in_tile = [row, *in_tile]
     if columns:
         tiles, column = schedule.split(columns[-1], factors=[None, tile.columns])
         between, steps = schedule.split(tiles, factors=_parts(schedule, tiles, 2))
         outer += columns[:-1]
-        middle.append(steps)
+        middle.insert(1, steps)
         in_tile.insert(-1, column)
     else:
         between = schedule.add_unit_loop(in_tile[0])
         middle.append(schedule.add_unit_loop(in_tile[0]))
-    schedule.reorder(*outer, between, *middle, *in_tile)
+    *sums, inner = (loops[place] for place in product.sums)
+    first, within, unrolled = schedule.split(inner, factors=_parts(schedule, inner, 3, _MOST_UNROLLED))
+    schedule.reorder(*outer, between, *middle, first, *sums, within, unrolled, *in_tile)
+    if len(sums) > 1:
+        schedule.fuse(*sums)  # LLVM would write a short one out: a sixth of the time to compile
+    schedule.unroll(unrolled)
     _keep_in_registers(schedule, in_tile)
     return outer, between, middle[-1]
 
 
-def _sum_tiled(schedule: Any, block: Any, product: Product) -> None:
-    """Order the loops inside a tile: the sum around rows, columns and lanes, so that each number read is used at once."""
-    loops = schedule.get_loops(block)[-len(product.extents) :]
-    *sums, inner = (loops[place] for place in product.sums)
-    around, within, unrolled = schedule.split(inner, factors=_parts(schedule, inner, 3, _MOST_UNROLLED))
+def _result_tiled(schedule: Any, loops: Sequence[Any], product: Product) -> None:
+    """What is done to each result of a tile, in the order of the product's."""
     in_tile = [loops[product.lanes]]
+    places = [*product.rows[-1:], product.lanes]
     if product.vectors > 1:
         in_tile = list(schedule.split(loops[product.lanes], factors=[None, product.vector]))
     elif product.columns:
-        in_tile.insert(0, loops[product.columns[-1]])
-    if product.rows:
-        in_tile.insert(0, loops[product.rows[-1]])
-    schedule.reorder(around, *sums, within, unrolled, *in_tile)
-    schedule.unroll(unrolled)
+        places.insert(-1, product.columns[-1])
+    in_tile = [loops[place] for place in places[:-1]] + in_tile
+    schedule.reorder(*(loop for place, loop in enumerate(loops) if place not in places), *in_tile)
     _keep_in_registers(schedule, in_tile)
 
 
@@ -245,7 +248,7 @@ def _even_rows(product: Product, threads: int) -> Callable[[Decision], bool]:
     if pads_inside(product, threads):
         return lambda value: _even(product, value[0], threads)
     most = most_rows(_shared_rows(product), threads)
-    return lambda value: threads == 1 or math.prod(value[1:]) <= most
+    return lambda value: _even(product, value[0], threads) or math.prod(value[1:]) <= most
 
 
 def _side_by_side(product: Product) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.config import MeasureConfig
-from tcl_core.measure.timing import DECISIVE_S, HOPELESS_S, LOOKS, UNEVEN, time_adaptively
+from tcl_core.measure.timing import DECISIVE_S, HOPELESS_S, LOOKS, SURE, UNEVEN, time_adaptively
 
 latencies = st.floats(min_value=1e-7, max_value=5.0)
 
@@ -109,6 +109,18 @@ def test_of_repeats_that_stay_uneven_the_quietest_count() -> None:
     assert timing.latencies_s == (0.02, 0.06, 0.08), "the look was long enough to be a repeat, once"
     assert max(timing.latencies_s) > UNEVEN * min(timing.latencies_s)
     assert len(timer.runs) == 1 + 2 + (LOOKS - 1) * 3
+
+
+def test_who_cannot_win_is_not_repeated_further() -> None:
+    config = MeasureConfig(repeats=5, contend=1.1)
+    assert len(time_adaptively(FakeTimer(1.2e-4), config, best_s=1e-4).latencies_s) == SURE
+    assert len(time_adaptively(FakeTimer(1.05e-4), config, best_s=1e-4).latencies_s) == 5
+
+
+def test_one_spoilt_repeat_does_not_cost_a_winner() -> None:
+    noise = iter([1.0, 1.4, *[1.0] * 50])
+    timing = time_adaptively(FakeTimer(1e-4, lambda: next(noise)), MeasureConfig(repeats=5), best_s=1e-4)
+    assert len(timing.latencies_s) == 5
 
 
 def test_a_loser_gets_few_looks() -> None:

@@ -1,4 +1,4 @@
-"""Blocked convolutions: whole vectors, rows before channels, the same results; and MetaSchedule's own on request."""
+"""Convolutions whose groups share blocks: whole vectors, rows before channels; and MetaSchedule's own on request."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
+from tcl_core.network.blocked import _grouped
 from tcl_core.space.blocked_tiling import most_rows, put_rows_first
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
@@ -22,16 +23,15 @@ from tests.tcl_core.space.kernel_tasks import task_of
 ONE_THREAD = json.dumps({**json.loads(CPU_TARGET), "num-cores": 1})
 ROWS, LANES = 2, 4
 LANE_COUNT = 8
+GROUPS, INSIDE = 8, 2
 
 
 def convolution(rows: int, *, window: int = 1, stride: int = 1) -> Task:
-    """16 channels to 32 in blocks of 8, with ReLU, `rows` x `rows` results."""
+    """16 channels to 32 in blocks of 8, two groups of them to a block, with ReLU, `rows` x `rows` results."""
     size = rows * stride
     data = te.placeholder((1, 2, size, size, LANE_COUNT), name="data")
-    kernel = te.placeholder((4, 2, window, window, LANE_COUNT, LANE_COUNT), name="kernel")
-    layouts = (f"NCHW{LANE_COUNT}c", f"NCHW{LANE_COUNT}c", "float32")
-    with tvm.target.Target(json.loads(CPU_TARGET)):
-        result = topi.nn.conv2d_NCHWc(data, kernel, stride, window // 2, 1, *layouts)
+    kernel = te.placeholder((4, INSIDE, window, window, LANE_COUNT), name="kernel")
+    result = _grouped(data, kernel, [stride] * 2, [window // 2] * 4, [1, 1], GROUPS)
     return task_of("convolution", [data, kernel, topi.nn.relu(result)])
 
 
@@ -56,10 +56,14 @@ def test_every_candidate_computes_the_same() -> None:
     space = DesignSpace(convolution(6, window=3, stride=2), CPU_TARGET)
     generator = np.random.default_rng(0)
     data = generator.standard_normal((1, 2, 12, 12, LANE_COUNT)).astype(np.float32)
-    kernel = generator.standard_normal((4, 2, 3, 3, LANE_COUNT, LANE_COUNT)).astype(np.float32)
+    kernel = generator.standard_normal((4, INSIDE, 3, 3, LANE_COUNT)).astype(np.float32)
     padded = np.pad(data, ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2]
-    expected = np.maximum(np.einsum("nchwbrs,kcrsbl->nkhwl", windows, kernel), 0)
+    # Of results (k, l), four to a group, group g reads channels 2 g and 2 g + 1.
+    groups = windows.transpose(0, 2, 3, 1, 4, 5, 6).reshape(1, 6, 6, GROUPS, INSIDE, 3, 3)
+    of_groups = kernel.transpose(0, 4, 1, 2, 3).reshape(GROUPS, 4, INSIDE, 3, 3)
+    by_group = np.einsum("nhwgirs,goirs->nhwgo", groups, of_groups)
+    expected = np.maximum(by_group.reshape(1, 6, 6, 4, LANE_COUNT).transpose(0, 3, 1, 2, 4), 0)
     measured = 0
     for _ in range(12):
         sketch = space.sketches[generator.integers(len(space.sketches))]
@@ -76,13 +80,11 @@ def outer_loops(space: DesignSpace, candidate: Candidate) -> list[str]:
     assert schedule is not None
     schedule.enter_postproc()
     assert put_rows_first(schedule, space._threads)
-    loops = schedule.get_loops(schedule.get_sblock("conv2d_NCHWc"))
+    loops = schedule.get_loops(schedule.get_sblock("group_conv2d_NCHWc"))
     return [str(schedule.get(loop).loop_var.name) for loop in loops[:3]]
 
 
-@pytest.mark.parametrize(
-    ("target", "order"), [(CPU_TARGET, ["oh_0", "oc_chunk_0"]), (ONE_THREAD, ["oc_chunk_0", "oh_0"])]
-)
+@pytest.mark.parametrize(("target", "order"), [(CPU_TARGET, ["h_0", "c_0"]), (ONE_THREAD, ["c_0", "h_0"])])
 def test_threads_share_rows(target: str, order: list[str]) -> None:
     space = DesignSpace(convolution(14), target)
     candidate = drawn(space.sketches[1], np.random.default_rng(1))

@@ -1,0 +1,66 @@
+"""Which tiles of a sum of products fit the registers."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tcl_core.space.register_tiles import Product, Registers, fewest_rows, tiles_of
+
+AVX512, AVX2 = Registers(number=32, bits=512), Registers(number=16, bits=256)
+
+
+def matrices(rows: int, columns: int, vector: int = 8) -> Product:
+    """`rows` x 64 times 64 x `columns` vectors."""
+    return Product(
+        name="product",
+        extents=(rows, columns * vector, 64),
+        batch=() if rows > 1 else (0,),
+        rows=(0,) if rows > 1 else (),
+        columns=(),
+        lanes=1,
+        sums=(2,),
+        padded=False,
+        vector=vector,
+    )
+
+
+@settings(deadline=None)
+@given(rows=st.integers(1, 400), columns=st.integers(1, 100), registers=st.sampled_from([AVX512, AVX2]))
+def test_tiles_divide_results_and_fit_registers(rows: int, columns: int, registers: Registers) -> None:
+    product = matrices(rows, columns)
+    tiles = tiles_of(product, registers)
+    assert 1 <= len(tiles) == len({tile.columns for tile in tiles})
+    for tile in tiles:
+        fewest = fewest_rows(product, tile)
+        assert columns % tile.columns == 0
+        assert rows % fewest == 0
+        assert fewest <= tile.most_rows
+        assert tile.most_rows * tile.columns + tile.columns + 1 <= registers.number
+
+
+def test_the_tile_with_least_to_read_comes_first() -> None:
+    assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(56, 36), AVX512)] == [
+        (3, 9),  # 8 rows
+        (4, 6),  # 4 rows
+        (2, 14),
+        (1, 30),  # 28 rows
+    ]
+
+
+def test_few_registers_hold_fewer_columns() -> None:
+    assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(12, 12), AVX2)] == [(3, 4), (2, 6), (1, 14)]
+
+
+def test_additions_do_not_wait_for_each_other() -> None:
+    product = matrices(56, 36)
+    assert [fewest_rows(product, tile) for tile in tiles_of(product, AVX512)] == [4, 4, 4, 8]
+
+
+def test_a_single_row_has_many_columns() -> None:
+    assert tiles_of(matrices(1, 32), AVX512)[0].columns == 8
+
+
+def test_rows_that_nothing_divides_are_taken_one_by_one() -> None:
+    (tile, *_) = tiles_of(matrices(197, 8), AVX512)
+    assert (tile.columns, fewest_rows(matrices(197, 8), tile)) == (8, 1)

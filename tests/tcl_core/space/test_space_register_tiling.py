@@ -1,0 +1,186 @@
+"""Sums of products tiled by registers: the same results, and the loops that make them fast."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import te, topi
+
+from tcl_core.domain import Candidate, Replay, Sketch
+from tcl_core.network.blocked import _from_plain, _grouped
+from tcl_core.network.winograd import product
+from tcl_core.space.design_space import DesignSpace
+from tcl_core.space.register_tiling import pads_inside
+from tests.tcl_core.conftest import CPU_TARGET
+from tests.tcl_core.space.kernel_tasks import task_of
+
+LANES = 8
+ONE_THREAD = json.dumps({**json.loads(CPU_TARGET), "num-cores": 1})
+
+
+def convolution(size: int = 14, window: int = 3, *, chunks: int = 4) -> list[Any]:
+    """16 channels to `chunks` x 8, a bias behind."""
+    data = te.placeholder((1, 2, size, size, LANES), name="data")
+    kernel = te.placeholder((chunks, 2, window, window, LANES, LANES), name="kernel")
+    bias = te.placeholder((1, chunks, 1, 1, LANES), name="bias")
+    layouts = (f"NCHW{LANES}c", f"NCHW{LANES}c", "float32")
+    with tvm.target.Target(json.loads(CPU_TARGET)):
+        result = topi.nn.conv2d_NCHWc(data, kernel, 1, window // 2, 1, *layouts)
+    return [data, kernel, bias, topi.nn.relu(topi.add(result, bias))]
+
+
+def strided() -> list[Any]:
+    data = te.placeholder((1, 3, 15, 15), name="data")
+    kernel = te.placeholder((4, 3, 3, 3, LANES), name="kernel")
+    return [data, kernel, _from_plain(data, kernel, [2, 2], [1, 1, 1, 1], [1, 1])]
+
+
+def in_groups() -> list[Any]:
+    data = te.placeholder((1, 4, 8, 8, LANES), name="data")
+    kernel = te.placeholder((4, 16, 3, 3, LANES), name="kernel")
+    return [data, kernel, _grouped(data, kernel, [1, 1], [1] * 4, [1, 1], 2)]
+
+
+def matrices(rows: int = 24, columns: int = 48) -> list[Any]:
+    left, right = te.placeholder((1, rows, 20), name="left"), te.placeholder((20, columns), name="right")
+    return [left, right, topi.nn.relu(topi.nn.matmul(left, right))]
+
+
+def heads() -> list[Any]:
+    left, right = te.placeholder((3, 12, 20), name="left"), te.placeholder((3, 20, 16), name="right")
+    return [left, right, topi.nn.batch_matmul(left, right, transpose_b=False)]
+
+
+def winograd() -> list[Any]:
+    data = te.placeholder((12, 2, 16, LANES), name="data")
+    kernel = te.placeholder((16, 4, 2, LANES, LANES), name="kernel")
+    return [data, kernel, product(data, kernel)]
+
+
+KERNELS: dict[str, Callable[[], list[Any]]] = {
+    "3x3": convolution,
+    "1x1": lambda: convolution(7, 1),
+    "seven rows": lambda: convolution(7),
+    "strides, from a plain layout": strided,
+    "groups of whole blocks": in_groups,
+    "matrices": matrices,
+    "one row": lambda: matrices(1, 64),
+    "heads": heads,
+    "winograd": winograd,
+}
+
+
+def drawn(sketch: Sketch, generator: np.random.Generator) -> Candidate:
+    decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
+    return Candidate(sketch.task_key, sketch.index, decisions)
+
+
+def run(module: Any, arrays: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    result = tvm.runtime.tensor(np.zeros(shape, np.float32))
+    tvm.compile(module, tvm.target.Target(json.loads(CPU_TARGET)))(*map(tvm.runtime.tensor, arrays), result)
+    return result.numpy()
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_every_sketch_computes_what_the_task_does(kind: str) -> None:
+    tensors = KERNELS[kind]()
+    space = DesignSpace(task_of(kind, tensors), CPU_TARGET)
+    generator = np.random.default_rng(0)
+    shapes = [tuple(int(extent) for extent in tensor.shape) for tensor in tensors]
+    arrays = [generator.standard_normal(shape).astype(np.float32) for shape in shapes[:-1]]
+    expected = run(tvm.ir.load_json(space.task.module_json), arrays, shapes[-1])
+    for sketch in [*space.sketches] * 2:
+        candidate = drawn(sketch, generator)
+        replay = space.replay(candidate)
+        assert isinstance(replay, Replay)
+        assert replay.candidate == candidate
+        found = run(tvm.ir.load_json(replay.module_json), arrays, shapes[-1])
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def loops_of(space: DesignSpace, sketch: Sketch, block: str) -> list[tuple[str, int]]:
+    """Kind and extent of the loops around a block, outermost first, in the sketch's first candidate."""
+    result = space.schedule(Candidate(sketch.task_key, sketch.index, tuple(each.values[0] for each in sketch.domains)))
+    schedule = result.schedule  # type: ignore[union-attr]
+    loops = [schedule.get(loop) for loop in schedule.get_loops(schedule.get_sblock(block))]
+    return [(tvm.tirx.ForKind(int(loop.kind)).name.lower(), int(loop.extent)) for loop in loops]
+
+
+@pytest.mark.parametrize("block", ["conv2d_NCHWc_update", "conv2d_NCHWc_init", "compute"])
+def test_a_tile_is_unrolled_around_its_lanes(block: str) -> None:
+    space = DesignSpace(task_of("3x3", convolution(12)), CPU_TARGET)
+    for sketch, columns in zip(space.sketches, (2, 1), strict=True):
+        *_, rows, across, lanes = loops_of(space, sketch, block)
+        assert (rows[0], across, lanes) == ("unrolled", ("unrolled", columns), ("vectorized", LANES))
+        assert columns * rows[1] + columns < 16
+
+
+def test_rows_are_shared_out_and_padded_by_who_reads_them() -> None:
+    space = DesignSpace(task_of("3x3", convolution()), CPU_TARGET)
+    for sketch in space.sketches:
+        assert {value[0] for value in sketch.domains[0].values} == {2, 14}
+        assert loops_of(space, sketch, "data_pad")[0] == ("parallel", sketch.domains[0].values[0][0])
+
+
+def test_few_rows_share_their_columns_and_are_padded_before() -> None:
+    space = DesignSpace(task_of("3x3", convolution(7)), CPU_TARGET)
+    for sketch in space.sketches:
+        assert loops_of(space, sketch, "data_pad")[0][0] == "parallel"
+        around = [tile[0] * between[0] for tile in sketch.domains[0].values for between in sketch.domains[2].values]
+        assert loops_of(space, sketch, "conv2d_NCHWc_update")[0][1] in around
+
+
+def test_a_single_thread_takes_all_rows() -> None:
+    (sketch, *_) = DesignSpace(task_of("3x3", convolution()), ONE_THREAD).sketches
+    assert {math.prod(value[1:]) for value in sketch.domains[0].values} == {1, 2, 7, 14}
+
+
+def test_a_blocked_kernel_is_read_as_it_lies() -> None:
+    (sketch, *_) = DesignSpace(task_of("3x3", convolution()), CPU_TARGET).sketches
+    assert {value[1] * value[2] for value in sketch.domains[-1].values} == {16}
+
+
+def test_the_order_of_tiles_is_open() -> None:
+    space = DesignSpace(task_of("matrices", matrices()), CPU_TARGET)
+    assert all(len(domain.values) > 1 for sketch in space.sketches for domain in sketch.domains[:1])
+
+
+def plain() -> list[Any]:
+    data, kernel = te.placeholder((1, 8, 9, 9), name="data"), te.placeholder((8, 8, 3, 3), name="kernel")
+    return [data, kernel, topi.nn.conv2d_nchw(data, kernel, 1, 1, 1)]
+
+
+def across() -> list[Any]:
+    left, right = te.placeholder((16, 16), name="left"), te.placeholder((16, 16), name="right")
+    return [left, right, topi.nn.matmul(left, right, transpose_b=True)]
+
+
+def odd() -> list[Any]:
+    return matrices(8, 6)
+
+
+def summed() -> list[Any]:
+    data = te.placeholder((16, 16), name="data")
+    return [data, topi.sum(data, axis=0)]
+
+
+@pytest.mark.parametrize("make", [plain, across, odd, summed])
+def test_what_has_no_lanes_is_left_to_metaschedule(make: Callable[[], list[Any]]) -> None:
+    task = task_of("other", make())
+    stock = DesignSpace(task, CPU_TARGET, stock=True)
+    assert [each.trace_json for each in DesignSpace(task, CPU_TARGET).sketches] == [
+        each.trace_json for each in stock.sketches
+    ]
+
+
+def test_padding_stays_apart_where_rows_do_not_divide() -> None:
+    for size, inside in ((14, True), (7, False)):
+        space = DesignSpace(task_of("3x3", convolution(size)), CPU_TARGET)
+        assert space._product is not None
+        assert pads_inside(space._product, 2) is inside
