@@ -45,7 +45,7 @@ def registers_of(target: Any) -> Registers:
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """A sum of products as loops see it. Places are those of the block's axes; those summed over come behind the others.
+    """A sum of products as loops see it. Places are those of its axes; those summed over come behind the others.
 
     Attributes:
         name: of its block.
