@@ -13,14 +13,10 @@ from tvm.s_tir import Schedule, meta_schedule
 from tvm.s_tir.schedule import Trace
 
 from tcl_core.batches import ScheduleBatch
-from tcl_core.domain import Candidate, Decision, DecisionDomain, Failure, Replay, Sketch, Stage, Task
-from tcl_core.space.blocked_tiling import put_rows_first, without_waste
+from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.domains import find_domains
-from tcl_core.space.register_tiles import Product, Tile, find_product, registers_of, tiles_of
-from tcl_core.space.register_tiling import inlined, narrowed, with_register_tiling
-from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
-from tcl_core.space.traces import read_decisions, sampling_instructions, trace_json, with_decisions
-from tcl_core.space.window_tiling import is_windowed, with_window_tiling
+from tcl_core.space.recipes import recipes_of
+from tcl_core.space.traces import read_decisions, trace_json, with_decisions
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 
@@ -61,13 +57,11 @@ class DesignSpace:
     """
 
     def __init__(self, task: Task, target_json: str, *, stock: bool = False) -> None:
-        """With `stock`, convolutions have MetaSchedule's own spaces: by those the dataset that ships was measured."""
+        """With `stock`, all kernels with sums have MetaSchedule's own spaces: see `recipes_of`."""
         target = tvm.target.Target(json.loads(target_json))
         import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
         self.task = task
         self._module = tvm.ir.load_json(task.module_json)
-        self._threads = int(target.attrs.get("num-cores", 1))
-        self._stock = stock or str(target.kind.name) != "llvm"
         context = meta_schedule.TuneContext(
             mod=self._module,
             target=target,
@@ -77,32 +71,12 @@ class DesignSpace:
             rand_state=1,
             num_threads=1,
         )
-        self._product: Product | None = None
-        self._tiles: tuple[Tile, ...] = ()
-        self._context, self._traces = self._generated(context)
-        self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._traces)))
-
-    def _generated(self, context: Any) -> tuple[Any, list[Trace]]:
-        """By MetaSchedule's own rules, or by ours where there are some. A GPU's kernels are tiled by its threads."""
-        cpu = str(context.target.kind.name) == "llvm"
-        if cpu and not self._stock and is_windowed(self._module):
-            context = with_window_tiling(context, self._threads)
-            return context, _traces(context)
-        if cpu and not self._stock:
-            registers = registers_of(context.target)
-            self._product = find_product(inlined(context), registers)
-            if self._product is not None:
-                self._tiles = tiles_of(self._product, registers)
-                contexts = [with_register_tiling(context, self._product, tile, self._threads) for tile in self._tiles]
-                return contexts[0], [trace for each in contexts for trace in _traces(each)]
-        traces = _traces(context)
-        if cpu and (in_pieces(self._module) or not any(map(sampling_instructions, traces))):
-            context = with_spatial_tiling(context)
-            return context, _traces(context)
-        return context, traces
+        self._context = context
+        self._recipes = recipes_of(context, int(target.attrs.get("num-cores", 1)), stock=stock)
+        self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._recipes)))
 
     def _sketch(self, index: int) -> Sketch:
-        trace = self._traces[index]
+        trace = self._recipes[index].trace
 
         def read_back(decisions: Sequence[Decision]) -> tuple[Decision, ...] | None:
             schedule = self._apply(trace, decisions)
@@ -113,13 +87,8 @@ class DesignSpace:
             task_key=self.task.key,
             index=index,
             trace_json=trace_json(trace, decisions=False),
-            domains=self._narrowed(trace, index, domains),
+            domains=self._recipes[index].narrow(domains),
         )
-
-    def _narrowed(self, trace: Trace, index: int, domains: tuple[DecisionDomain, ...]) -> tuple[DecisionDomain, ...]:
-        if self._product is not None:
-            return narrowed(domains, self._product, self._tiles[index], self._threads)
-        return domains if self._stock else without_waste(trace, domains, self._threads)
 
     def _apply(self, trace: Trace, decisions: Sequence[Decision]) -> Schedule | None:
         schedule = Schedule(self._module, seed=1, debug_mask="none", error_render_level="none")
@@ -131,14 +100,15 @@ class DesignSpace:
 
     def schedule(self, candidate: Candidate) -> Scheduled | Failure:
         """Replay and postprocess a candidate, to look at it. A rejected one is a failure of stage replay."""
-        schedule = self._apply(self._traces[candidate.sketch], candidate.decisions)
+        recipe = self._recipes[candidate.sketch]
+        schedule = self._apply(recipe.trace, candidate.decisions)
         if schedule is None:
             return Failure(stage=Stage.REPLAY, cause="a primitive does not apply")
         replayed = Candidate(candidate.task_key, candidate.sketch, read_decisions(schedule.trace))
         schedule.enter_postproc()
-        if not self._stock and self._product is None and not put_rows_first(schedule, self._threads):
+        if not recipe.arrange(schedule):
             return Failure(stage=Stage.REPLAY, cause="its rows cannot be shared out to threads")
-        for postprocessor in self._context.space_generator.postprocs:
+        for postprocessor in recipe.postprocs:
             if not postprocessor.apply(schedule):
                 return Failure(stage=Stage.REPLAY, cause=f"rejected by {_name(postprocessor)}")
         return Scheduled(candidate=replayed, schedule=schedule)
@@ -161,10 +131,6 @@ class DesignSpace:
             measurable.append(meta_schedule.MeasureCandidate(schedule, arguments))
             legal.append(index)
         return ScheduleBatch(context=self._context, candidates=measurable), tuple(legal)
-
-
-def _traces(context: Any) -> list[Trace]:
-    return [schedule.trace for schedule in context.generate_design_space()]
 
 
 def _name(postprocessor: object) -> str:

@@ -74,12 +74,12 @@ def test_every_candidate_computes_the_same() -> None:
     assert measured >= 6
 
 
-def outer_loops(space: DesignSpace, candidate: Candidate) -> list[str]:
+def outer_loops(space: DesignSpace, candidate: Candidate, threads: int) -> list[str]:
     """Names of the tiles of the convolution, outermost first, before they are fused."""
-    schedule = space._apply(space._traces[candidate.sketch], candidate.decisions)
+    schedule = space._apply(space._recipes[candidate.sketch].trace, candidate.decisions)
     assert schedule is not None
     schedule.enter_postproc()
-    assert put_rows_first(schedule, space._threads)
+    assert put_rows_first(schedule, threads)
     loops = schedule.get_loops(schedule.get_sblock("group_conv2d_NCHWc"))
     return [str(schedule.get(loop).loop_var.name) for loop in loops[:3]]
 
@@ -88,7 +88,7 @@ def outer_loops(space: DesignSpace, candidate: Candidate) -> list[str]:
 def test_threads_share_rows(target: str, order: list[str]) -> None:
     space = DesignSpace(convolution(14), target)
     candidate = drawn(space.sketches[1], np.random.default_rng(1))
-    assert outer_loops(space, candidate)[1:] == order
+    assert outer_loops(space, candidate, json.loads(target)["num-cores"])[1:] == order
     replay = space.replay(candidate)
     assert isinstance(replay, Replay)
     assert replay.candidate == candidate

@@ -16,7 +16,6 @@ from tcl_core.domain import Candidate, Replay, Sketch
 from tcl_core.network.blocked import _from_plain, _grouped
 from tcl_core.network.winograd import product
 from tcl_core.space.design_space import DesignSpace
-from tcl_core.space.register_tiling import pads_inside
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
 
@@ -177,10 +176,3 @@ def test_what_has_no_lanes_is_left_to_metaschedule(make: Callable[[], list[Any]]
     assert [each.trace_json for each in DesignSpace(task, CPU_TARGET).sketches] == [
         each.trace_json for each in stock.sketches
     ]
-
-
-def test_padding_stays_apart_where_rows_do_not_divide() -> None:
-    for size, inside in ((14, True), (7, False)):
-        space = DesignSpace(task_of("3x3", convolution(size)), CPU_TARGET)
-        assert space._product is not None
-        assert pads_inside(space._product, 2) is inside

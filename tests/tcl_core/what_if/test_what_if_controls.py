@@ -25,7 +25,7 @@ def test_tiles_multiply_to_the_extent_of_a_named_loop(matmul_space: DesignSpace,
     assert len(controls) == len(replay.candidate.decisions)
     tiles = [control for control in controls if control.kind is DecisionKind.TILE]
     extents = [{math.prod(value) for value in tile.values} for tile in tiles]
-    assert extents == [{64}, {48 // 8 // matmul_space._tiles[replay.candidate.sketch].columns}, {96}]
+    assert extents in ([{64}, {6 // columns}, {96}] for columns in (1, 2, 3))  # of six vectors
     assert all(tile.what == "tile" and tile.loop and tile.block == "T_matmul" for tile in tiles)
     assert len({tile.loop for tile in tiles}) == 3
     assert all(own in control.values for own, control in zip(replay.candidate.decisions, controls, strict=True))

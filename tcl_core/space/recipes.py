@@ -1,0 +1,103 @@
+"""Which rules make a task's sketches, MetaSchedule's or those of this room, and what replays a candidate of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tvm.s_tir.schedule import Trace
+
+from tcl_core.domain import DecisionDomain
+from tcl_core.space import register_tiling, row_tiling
+from tcl_core.space.blocked_tiling import put_rows_first, without_waste
+from tcl_core.space.register_tiles import find_product, registers_of, tiles_of
+from tcl_core.space.register_tiling import inlined, with_register_tiling
+from tcl_core.space.row_tiling import find_rows, with_row_tiling
+from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
+from tcl_core.space.traces import sampling_instructions
+from tcl_core.space.window_tiling import is_windowed, with_window_tiling
+
+Domains = tuple[DecisionDomain, ...]
+
+
+def _as_it_is(_schedule: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How the candidates of one sketch become schedules.
+
+    Attributes:
+        trace: as it was generated, with decisions of its own.
+        postprocs: postprocessors, MetaSchedule's first.
+        narrow: leaves out of the domains what is legal and never good.
+        arrange: what is done to a schedule before them; False where that does not work out.
+    """
+
+    trace: Trace
+    postprocs: Sequence[Any]
+    narrow: Callable[[Domains], Domains] = tuple
+    arrange: Callable[[Any], bool] = _as_it_is
+
+
+def recipes_of(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]:
+    """One for each sketch of a tune context's module, in an order that depends on module and target only.
+
+    Args:
+        threads: that share the kernel's work.
+        stock: products, windows and rows are tiled by MetaSchedule; by its spaces the dataset that ships was measured.
+    """
+    if str(context.target.kind.name) != "llvm":
+        return tuple(Recipe(trace=trace, postprocs=_postprocs(context)) for trace in _traces(context))
+    own = () if stock else _own(context, threads)
+    return own or _metaschedules(context, threads, stock=stock)
+
+
+def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
+    if is_windowed(context.mod):
+        context = with_window_tiling(context, threads)
+        return tuple(Recipe(trace=trace, postprocs=_postprocs(context)) for trace in _traces(context))
+    simple, registers = inlined(context), registers_of(context.target)
+    product = find_product(simple, registers)
+    if product is not None:
+        made = []
+        for tile in tiles_of(product, registers):
+            narrow = partial(register_tiling.narrowed, product=product, tile=tile, threads=threads)
+            tiled = with_register_tiling(context, product, tile, threads)
+            made += [Recipe(trace=trace, postprocs=_postprocs(tiled), narrow=narrow) for trace in _traces(tiled)]
+        return tuple(made)
+    rows = find_rows(simple, registers)
+    if rows is not None:
+        tiled = with_row_tiling(context, rows)
+        narrow = partial(row_tiling.narrowed, rows=rows, threads=threads)
+        return tuple(Recipe(trace=trace, postprocs=_postprocs(tiled), narrow=narrow) for trace in _traces(tiled))
+    return ()
+
+
+def _metaschedules(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]:
+    traces = _traces(context)
+    if in_pieces(context.mod) or not any(map(sampling_instructions, traces)):
+        context = with_spatial_tiling(context)
+        traces = _traces(context)
+    if stock:
+        return tuple(Recipe(trace=trace, postprocs=_postprocs(context)) for trace in traces)
+    return tuple(
+        Recipe(
+            trace=trace,
+            postprocs=_postprocs(context),
+            narrow=partial(without_waste, trace, threads=threads),
+            arrange=partial(put_rows_first, threads=threads),
+        )
+        for trace in traces
+    )
+
+
+def _traces(context: Any) -> list[Trace]:
+    return [schedule.trace for schedule in context.generate_design_space()]
+
+
+def _postprocs(context: Any) -> Sequence[Any]:
+    return list(context.space_generator.postprocs)

@@ -1,0 +1,169 @@
+"""The sketch of what works row by row: layer norms, softmax, any results that need a sum or a maximum of their row.
+
+Threads share the rows, and all that belongs to a row is computed beside it, while it is in the first cache. A sum keeps
+one addend for each lane of some vectors, and these are summed up at the end: floats are added in order, so LLVM makes
+no vector of a sum by itself. MetaSchedule's space leaves open where each part is computed, and much of it computes sums
+anew for every element. Of 24 random candidates, 2 threads of a Zen 5, best, median and worst in us: a layer norm of 200
+rows of 192 5.7, 12, 2584 by MetaSchedule and 4.4, 8.1, 13 here; a softmax of 600 rows of 208 42, 65, 227 and 37, 37,
+39.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tvm.ir.utils import derived_object
+from tvm.s_tir.meta_schedule.schedule_rule import (
+    AddRFactor,
+    MultiLevelTiling,
+    ParallelizeVectorizeUnroll,
+    PyScheduleRule,
+    RandomComputeLocation,
+)
+from tvm.tirx.analysis import undefined_vars
+
+from tcl_core.domain import DecisionDomain
+from tcl_core.space.contexts import with_rules
+from tcl_core.space.register_tiles import Registers
+
+_MOST_LANES = 64
+"""Four vectors of 16: as many sums as hide the latency of an addition."""
+_MANY = 4
+_NO_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """A kernel that works row by row.
+
+    Attributes:
+        result: name of the block that computes its results.
+        shape: extents of the results; rows are all but the last.
+        sums: names of the blocks that sum up whole rows and are to be taken apart by lanes, in order.
+        vector: elements of a vector.
+    """
+
+    result: str
+    shape: tuple[int, ...]
+    sums: tuple[str, ...]
+    vector: int
+
+    @property
+    def number(self) -> int:
+        """Of rows."""
+        return math.prod(self.shape[:-1])
+
+
+def find_rows(schedule: Any, registers: Registers) -> Rows | None:
+    """None for a module that does anything else, or whose rows are no whole vectors."""
+    references = schedule.get_child_blocks(schedule.get_sblock("root"))
+    *others, result = (schedule.get(reference) for reference in references)
+    shape = _extents(result, "DataPar")
+    vector = registers.bits // 32
+    if not others or _extents(result, "CommReduce") or shape[-1] % vector or len(shape) < 2:
+        return None
+    rows = len(shape) - 1
+    sums = []
+    for block in others:
+        spatial, summed = _extents(block, "DataPar"), _extents(block, "CommReduce")
+        if len(spatial) - rows not in {0, 1} or len(summed) > 1 or len(block.writes) != 1:
+            return None
+        if any(mine < own for mine, own in zip(spatial, shape[:-1], strict=False)) or not _along_rows(block):
+            return None
+        if summed and len(spatial) == rows and summed[0] % vector == 0 and summed[0] > vector:
+            sums.append(str(block.name_hint))
+    if not any(_extents(block, "CommReduce") for block in others):
+        return None
+    return Rows(result=str(result.name_hint), shape=shape, sums=tuple(sums), vector=vector)
+
+
+def _along_rows(block: Any) -> bool:
+    """Whether what a block sums over lies in the last dimension of whatever it reads so."""
+    summed = [each.var for each in block.iter_vars if each.iter_type == each.CommReduce]
+    for region in block.reads:
+        at = [range_.min for range_ in region.region]
+        if any(_depends(index, summed) for index in at[:-1]):
+            return False
+    return True
+
+
+def _depends(index: Any, variables: Sequence[Any]) -> bool:
+    return any(each.same_as(variable) for each in undefined_vars(index) for variable in variables)
+
+
+def _extents(block: Any, kind: str) -> tuple[int, ...]:
+    variables = block.iter_vars
+    return tuple(int(each.dom.extent) for each in variables if each.iter_type == getattr(each, kind))
+
+
+def with_row_tiling(context: Any, rows: Rows) -> Any:
+    """A tune context of the same module and target whose space has this sketch and no other."""
+    replaced = AddRFactor | MultiLevelTiling | RandomComputeLocation | ParallelizeVectorizeUnroll
+    rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, replaced)]
+    return with_rules(context, [*rules, _RowTiling(rows)])
+
+
+@derived_object
+class _RowTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
+    """Rows in two: threads share the outer ones, and each inner one is worked on from its sums to its results."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        """Nothing here depends on it."""
+
+    def clone(self) -> Any:
+        return _RowTiling(self._rows)
+
+    def apply(self, schedule: Any, block: Any) -> list[Any]:
+        rows = self._rows
+        if str(schedule.get(block).name_hint) != rows.result:
+            return [schedule]
+        for name in rows.sums:
+            *_, summed = schedule.get_loops(schedule.get_sblock(name))
+            factors = schedule.sample_perfect_tile(summed, n=2, max_innermost_factor=_MOST_LANES)
+            _, lanes = schedule.split(summed, factors=factors)
+            schedule.rfactor(lanes, factor_axis=len(rows.shape) - 1)
+        *around, last = schedule.get_loops(block)
+        row = schedule.fuse(*around)
+        factors = schedule.sample_perfect_tile(row, n=2, max_innermost_factor=_NO_LIMIT)
+        shared, row = schedule.split(row, factors=factors)
+        others = schedule.get_child_blocks(schedule.get_sblock("root"))[:-1]
+        for other in reversed(others):
+            schedule.compute_at(other, row, preserve_unit_loops=True)
+        for other in others:
+            _vectorised(schedule, other, rows)
+        _, lanes = schedule.split(last, factors=[None, rows.vector])
+        schedule.vectorize(lanes)
+        schedule.parallel(shared)
+        return [schedule]
+
+
+def _vectorised(schedule: Any, block: Any, rows: Rows) -> None:
+    """What a row has several of, by lanes; the sums inside around their lanes."""
+    variables = schedule.get(block).iter_vars
+    spatial = [each for each in variables if each.iter_type == each.DataPar]
+    if len(spatial) < len(rows.shape):
+        return
+    loops = schedule.get_loops(block)[-len(variables) :]
+    lanes = loops[len(spatial) - 1]
+    if len(variables) > len(spatial):
+        schedule.reorder(loops[-1], lanes)
+    elif int(schedule.get(lanes).extent) > rows.vector:
+        _, lanes = schedule.split(lanes, factors=[None, rows.vector])
+    schedule.vectorize(lanes)
+
+
+def narrowed(domains: Sequence[DecisionDomain], rows: Rows, threads: int) -> tuple[DecisionDomain, ...]:
+    """The sketch's domains without lanes that fill no vector, and with rows shared out evenly where they can be."""
+    *sums, shared = domains
+    whole = [
+        replace(each, values=tuple(value for value in each.values if value[-1] % rows.vector == 0)) for each in sums
+    ]
+    even = tuple(value for value in shared.values if value[0] % threads == 0 or value[0] >= _MANY * threads)
+    return (*whole, replace(shared, values=even or shared.values))

@@ -1,0 +1,116 @@
+"""Kernels that work row by row: the same results, sums by lanes, and everything of a row in one place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import te, topi
+
+from tcl_core.domain import Candidate, Replay, Task
+from tcl_core.network.softmax import softmax_kernel
+from tcl_core.space.design_space import DesignSpace
+from tests.tcl_core.conftest import CPU_TARGET
+from tests.tcl_core.space.kernel_tasks import task_of
+
+ROWS, COLUMNS = 12, 64
+
+
+def layer_norm() -> Task:
+    data = te.placeholder((1, ROWS, COLUMNS), name="data")
+    scale, offset = (te.placeholder((COLUMNS,), name=name) for name in ("scale", "offset"))
+    return task_of("layer norm", [data, scale, offset, topi.nn.layer_norm(data, scale, offset, [2], 1e-5)])
+
+
+def root_mean_square() -> Task:
+    data, scale = te.placeholder((ROWS, COLUMNS), name="data"), te.placeholder((COLUMNS,), name="scale")
+    return task_of("rms", [data, scale, topi.nn.rms_norm(data, scale, [1], 1e-5)])
+
+
+def softmax() -> Task:
+    module = tvm.IRModule({"main": softmax_kernel((1, 3, 4, COLUMNS), 8).with_attr("global_symbol", "main")})
+    return replace(layer_norm(), key="softmax", module_json=tvm.ir.save_json(module))
+
+
+KERNELS: dict[str, tuple[Callable[[], Task], list[tuple[int, ...]]]] = {
+    "layer norm": (layer_norm, [(1, ROWS, COLUMNS), (COLUMNS,), (COLUMNS,)]),
+    "root mean square": (root_mean_square, [(ROWS, COLUMNS), (COLUMNS,)]),
+    "softmax": (softmax, [(1, 3, 4, COLUMNS)]),
+}
+"""What makes them, and the shapes of their arguments."""
+
+
+def run(module: Any, arguments: list[Any]) -> Any:
+    result = tvm.runtime.tensor(np.zeros(arguments[0].shape, np.float32))
+    tvm.compile(module, tvm.target.Target(json.loads(CPU_TARGET)))(*map(tvm.runtime.tensor, arguments), result)
+    return result.numpy()
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_every_candidate_computes_what_the_task_does(kind: str) -> None:
+    make, shapes = KERNELS[kind]
+    task = make()
+    space = DesignSpace(task, CPU_TARGET)
+    generator = np.random.default_rng(0)
+    arguments = [generator.standard_normal(shape).astype(np.float32) for shape in shapes]
+    expected = run(tvm.ir.load_json(task.module_json), arguments)
+    (sketch,) = space.sketches
+    for _ in range(4):
+        decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
+        replay = space.replay(Candidate(task.key, 0, decisions))
+        assert isinstance(replay, Replay)
+        found = run(tvm.ir.load_json(replay.module_json), arguments)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_lanes_are_whole_vectors_and_rows_an_even_share() -> None:
+    (sketch,) = DesignSpace(layer_norm(), CPU_TARGET).sketches
+    *sums, shared = sketch.domains
+    assert len(sums) == 2
+    for domain in sums:
+        assert {value[1] for value in domain.values} == {8, 16, 32, 64}
+    assert {value[0] for value in shared.values} == {2, 4, 6, 12}
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_all_of_a_row_is_computed_beside_it(kind: str) -> None:
+    task = KERNELS[kind][0]()
+    space = DesignSpace(task, CPU_TARGET)
+    (sketch,) = space.sketches
+    decisions = tuple(domain.values[-1] for domain in sketch.domains)
+    schedule = space.schedule(Candidate(task.key, 0, decisions)).schedule  # type: ignore[union-attr]
+    outermost = set()
+    for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+        shared, *_ = schedule.get_loops(block)
+        outermost.add(str(schedule.get(shared).loop_var.name))
+        assert schedule.get(shared).kind == tvm.tirx.ForKind.PARALLEL
+    assert len(outermost) == 1
+
+
+def narrow() -> Task:
+    data = te.placeholder((ROWS, 6), name="data")
+    return task_of("narrow", [data, topi.nn.softmax(data)])
+
+
+def over_rows() -> Task:
+    data = te.placeholder((ROWS, COLUMNS), name="data")
+    return task_of("over rows", [data, topi.nn.softmax(data, axis=0)])
+
+
+def nothing_summed() -> Task:
+    data = te.placeholder((ROWS, COLUMNS), name="data")
+    return task_of("plain", [data, topi.exp(data)])
+
+
+@pytest.mark.parametrize("make", [narrow, over_rows, nothing_summed])
+def test_other_kernels_are_left_to_other_rules(make: Callable[[], Task]) -> None:
+    task = make()
+    stock = DesignSpace(task, CPU_TARGET, stock=True)
+    assert [each.trace_json for each in DesignSpace(task, CPU_TARGET).sketches] == [
+        each.trace_json for each in stock.sketches
+    ]
