@@ -32,7 +32,7 @@ def test_tiles_multiply_to_the_extent_of_a_named_loop(matmul_space: DesignSpace,
 
 
 def test_a_category_is_named_by_what_it_does(softmax_task: Task, cpu_platform: Platform) -> None:
-    space = DesignSpace(softmax_task, cpu_platform.target_json)
+    space = DesignSpace(softmax_task, cpu_platform.target_json, stock=True)
     (replay,) = replays(space, 1)
     (unroll,) = [control for control in controls_of(space, replay) if control.what == "unroll"]
     assert unroll.what == "unroll" and not unroll.loop
@@ -41,7 +41,7 @@ def test_a_category_is_named_by_what_it_does(softmax_task: Task, cpu_platform: P
 
 
 def test_a_location_names_the_loop(softmax_task: Task, cpu_platform: Platform) -> None:
-    space = DesignSpace(softmax_task, cpu_platform.target_json)
+    space = DesignSpace(softmax_task, cpu_platform.target_json, stock=True)
     sketch = max(space.sketches, key=lambda one: sum(d.kind is DecisionKind.LOCATION for d in one.domains))
     (replay,) = replays(space, 1, sketch.index)
     locations = [one for one in controls_of(space, replay) if one.kind is DecisionKind.LOCATION]
