@@ -276,7 +276,7 @@ class MeasureConfig:
     run_timeout_s: float = 10.0
     cutoff: float = 1.5
     repeats: int = 3
-    min_repeat_s: float = 0.01
+    min_repeat_s: float = 0.005
     contend: float = 1.1
     visits: int = 1
     memory_bytes: int = 4 << 30
