@@ -18,15 +18,10 @@ from typing import Any
 from tvm.s_tir.schedule import Trace
 
 from tcl_core.domain import BLOCKED_CONVOLUTIONS, DecisionDomain
+from tcl_core.space.sharing import most_rows
 
 _CHUNKS, _ROWS, _LANES = 1, 2, 4
 """Places of a convolution's axes, and of their outermost tiles, which MetaSchedule leaves in that order."""
-
-
-def most_rows(rows: int, threads: int) -> int:
-    """The most neighbouring rows for one thread so that all have some; all rows where that leaves only single ones."""
-    shared = max(each for each in range(1, rows + 1) if rows % each == 0 and (each == 1 or each * threads <= rows))
-    return shared if shared > 1 else rows
 
 
 def without_waste(trace: Trace, domains: tuple[DecisionDomain, ...], threads: int) -> tuple[DecisionDomain, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -51,53 +51,41 @@ def recipes_of(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]
         stock: products, windows and rows are tiled by MetaSchedule; by its spaces the dataset that ships was measured.
     """
     if str(context.target.kind.name) != "llvm":
-        return tuple(Recipe(trace=trace, postprocs=_postprocs(context)) for trace in _traces(context))
+        return _recipes(context)
     own = () if stock else _own(context, threads)
     return own or _metaschedules(context, threads, stock=stock)
 
 
 def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
     if is_windowed(context.mod):
-        context = with_window_tiling(context, threads)
-        return tuple(Recipe(trace=trace, postprocs=_postprocs(context)) for trace in _traces(context))
+        return _recipes(with_window_tiling(context, threads))
     simple, registers = inlined(context), registers_of(context.target)
     product = find_product(simple, registers)
     if product is not None:
-        made = []
+        made: tuple[Recipe, ...] = ()
         for tile in tiles_of(product, registers):
             narrow = partial(register_tiling.narrowed, product=product, tile=tile, threads=threads)
-            tiled = with_register_tiling(context, product, tile, threads)
-            made += [Recipe(trace=trace, postprocs=_postprocs(tiled), narrow=narrow) for trace in _traces(tiled)]
-        return tuple(made)
+            made += _recipes(with_register_tiling(context, product, tile, threads), narrow=narrow)
+        return made
     rows = find_rows(simple, registers)
     if rows is not None:
-        tiled = with_row_tiling(context, rows)
-        narrow = partial(row_tiling.narrowed, rows=rows, threads=threads)
-        return tuple(Recipe(trace=trace, postprocs=_postprocs(tiled), narrow=narrow) for trace in _traces(tiled))
+        return _recipes(with_row_tiling(context, rows), narrow=partial(row_tiling.narrowed, rows=rows, threads=threads))
     return ()
 
 
 def _metaschedules(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]:
-    traces = _traces(context)
-    if in_pieces(context.mod) or not any(map(sampling_instructions, traces)):
-        context = with_spatial_tiling(context)
-        traces = _traces(context)
+    recipes = _recipes(context)
+    if in_pieces(context.mod) or not any(sampling_instructions(each.trace) for each in recipes):
+        recipes = _recipes(with_spatial_tiling(context))
     if stock:
-        return tuple(Recipe(trace=trace, postprocs=_postprocs(context)) for trace in traces)
+        return recipes
+    arrange = partial(put_rows_first, threads=threads)
     return tuple(
-        Recipe(
-            trace=trace,
-            postprocs=_postprocs(context),
-            narrow=partial(without_waste, trace, threads=threads),
-            arrange=partial(put_rows_first, threads=threads),
-        )
-        for trace in traces
+        replace(each, narrow=partial(without_waste, each.trace, threads=threads), arrange=arrange) for each in recipes
     )
 
 
-def _traces(context: Any) -> list[Trace]:
-    return [schedule.trace for schedule in context.generate_design_space()]
-
-
-def _postprocs(context: Any) -> Sequence[Any]:
-    return list(context.space_generator.postprocs)
+def _recipes(context: Any, **how: Any) -> tuple[Recipe, ...]:
+    postprocs = list(context.space_generator.postprocs)
+    traces = [schedule.trace for schedule in context.generate_design_space()]
+    return tuple(Recipe(trace=trace, postprocs=postprocs, **how) for trace in traces)

@@ -33,16 +33,14 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 )
 
 from tcl_core.domain import Decision, DecisionDomain
-from tcl_core.space.blocked_tiling import most_rows
 from tcl_core.space.contexts import with_rules
 from tcl_core.space.register_tiles import Product, Tile, fewest_rows
+from tcl_core.space.sharing import is_even, most_rows
 
 _MOST_UNROLLED = 2
 _MOST_INNER = 16
 """Of a sum over a window, so many channels are summed at a time before the window moves: a blocked kernel is read as it
 lies in memory then."""
-_MANY = 4
-"""So many shares a thread, and it matters little whether they come out even."""
 _NO_LIMIT = 1 << 20
 
 
@@ -214,9 +212,9 @@ def _shares(product: Product) -> list[int]:
 
 
 def _even(product: Product, rows: int, threads: int) -> bool:
-    """Whether so many parts of the rows are an even share for each thread, or many."""
+    """Whether so many parts of the rows, of every picture or head, are an even share for each thread."""
     parts = rows * math.prod(product.extents[place] for place in (*product.batch, *product.rows[:-2]))
-    return parts % threads == 0 or parts >= _MANY * threads
+    return is_even(parts, threads)
 
 
 def narrowed(

@@ -28,10 +28,10 @@ from tvm.tirx.analysis import undefined_vars
 from tcl_core.domain import DecisionDomain
 from tcl_core.space.contexts import with_rules
 from tcl_core.space.register_tiles import Registers
+from tcl_core.space.sharing import is_even
 
 _MOST_LANES = 64
 """Four vectors of 16: as many sums as hide the latency of an addition."""
-_MANY = 4
 _NO_LIMIT = 1 << 20
 
 
@@ -165,5 +165,5 @@ def narrowed(domains: Sequence[DecisionDomain], rows: Rows, threads: int) -> tup
     whole = [
         replace(each, values=tuple(value for value in each.values if value[-1] % rows.vector == 0)) for each in sums
     ]
-    even = tuple(value for value in shared.values if value[0] % threads == 0 or value[0] >= _MANY * threads)
+    even = tuple(value for value in shared.values if is_even(value[0], threads))
     return (*whole, replace(shared, values=even or shared.values))

@@ -23,8 +23,8 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 )
 
 from tcl_core.domain import WINDOWED
-from tcl_core.space.blocked_tiling import most_rows
 from tcl_core.space.contexts import vectorise_last, with_rules
+from tcl_core.space.sharing import most_rows
 
 _LONGEST_STRIP = 32
 """As many vector registers as there are at most."""

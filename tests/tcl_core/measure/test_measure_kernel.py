@@ -54,7 +54,7 @@ def test_long_runs_are_timed_without_another_warm_up(compiler: Compiler, modules
     assert timer.run(2) > 0
 
 
-def test_the_same_code_as_the_default_build(compiler: Compiler, modules: dict[str, str]) -> None:
+def test_the_same_code_as_the_default_build_without_its_checks(compiler: Compiler, modules: dict[str, str]) -> None:
     import tvm
     from tvm.s_tir.meta_schedule.builder.local_builder import default_build
 
@@ -62,6 +62,9 @@ def test_the_same_code_as_the_default_build(compiler: Compiler, modules: dict[st
 
     import_tensor_intrinsics("llvm")
     target = tvm.target.Target({"kind": "llvm", "num-cores": 2})
-    theirs = default_build(tvm.ir.load_json(modules["matmul"]), target, None)
+    checked = default_build(tvm.ir.load_json(modules["matmul"]), target, None)
+    with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
+        theirs = default_build(tvm.ir.load_json(modules["matmul"]), target, None)
     ours = compiler.compile(modules["matmul"])._runtime_module
     assert ours.inspect_source("ll") == theirs.inspect_source("ll")
+    assert len(ours.inspect_source("ll")) < len(checked.inspect_source("ll"))

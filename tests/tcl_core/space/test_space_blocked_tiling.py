@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from hypothesis import given
-from hypothesis import strategies as st
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.network.blocked import _grouped
-from tcl_core.space.blocked_tiling import most_rows, put_rows_first
+from tcl_core.space.blocked_tiling import put_rows_first
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
@@ -145,12 +143,3 @@ def replace_location(sketch: Sketch, candidate: Candidate, loop: int) -> Candida
         for domain, decision in zip(sketch.domains, candidate.decisions, strict=True)
     )
     return Candidate(candidate.task_key, candidate.sketch, decisions)
-
-
-@given(rows=st.integers(1, 300), threads=st.integers(1, 64))
-def test_every_thread_has_rows_where_they_divide(rows: int, threads: int) -> None:
-    most = most_rows(rows, threads)
-    assert rows % most == 0
-    assert most == rows or most * threads <= rows
-    if most == rows and threads > 1:
-        assert all(rows % each or each * threads > rows for each in range(2, rows + 1))
