@@ -77,6 +77,9 @@ class CostModel(ABC):
             Interrupted: `cancel` was stopped; the model keeps its last consistent state.
         """
 
+    def warm_up(self) -> None:  # noqa: B027 - most models have nothing to build
+        """Build what a first `fit` would wait for; no answer changes, before it or after."""
+
     @property
     @abstractmethod
     def parameters(self) -> int:

@@ -23,6 +23,9 @@ _MICRO_BATCH = 64
 and faults in again page by page (21 tokens: 64 us of processor time a candidate at 64, 124 us and 30 page faults at
 96)."""
 
+_FEW = 4
+"""Candidates, and tokens of each, that warm a network up."""
+
 RankerT = TypeVar("RankerT", bound=TokenRanker)
 Column = Callable[[RankerInput], tuple[Tensor, Tensor]]
 """Raw scores [N, K] and pooled states [N, W], as a `TokenRanker` gives them."""
@@ -81,6 +84,20 @@ class TokenModel(TorchModel[RankerT, RankedGroup]):
     def ranker(self) -> RankerT:
         """The network itself, for the learning room and for tests."""
         return self._network
+
+    def warm_up(self) -> None:
+        """Once there and back through the network: kernels are compiled, and libraries loaded, when first used."""
+        network, device = self._network, self._device
+        given = RankerInput(
+            kinds_T=torch.zeros(_FEW, dtype=torch.int64, device=device),
+            fields_NTF=torch.zeros(_FEW, _FEW, network.fields.in_features, device=device),
+            task_C=torch.zeros(network.task.in_features, device=device),
+            platform_C=torch.zeros(network.platform.in_features, device=device),
+        )
+        network.eval()  # nothing is drawn
+        scores_NK, _ = network(given)
+        scores_NK.sum().backward()
+        network.zero_grad(set_to_none=True)
 
     def _predict_untrained(self, batch: FeatureBatch) -> Prediction:
         tokens = self._tokens(batch)

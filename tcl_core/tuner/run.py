@@ -325,6 +325,8 @@ class Tuner:
         with measurer.compiling(requests, work.state.best_s, self.cancel) as batch:
             held_s = self.cancel.held_s
             self._look_ahead(prepared)
+            if not self.trials:
+                self._model.warm_up()  # while the workers start
             waited = self._clock.waited_s(batch.compiled_at, held_s)
             results = measured_records(prepared.chosen, batch.results(), platform=opened.platform, round_=self._rounds)
             for record, result in results:

@@ -112,6 +112,15 @@ def test_same_seed_same_predictions(make, world: World) -> None:
         )
 
 
+def test_warming_up_changes_no_answer(make, world: World) -> None:
+    one, other = make(3), make(3)
+    one.warm_up()
+    for model in (one, other):
+        model.fit(world.groups)
+    one.warm_up()
+    np.testing.assert_array_equal(one.predict(world.unseen).scores, other.predict(world.unseen).scores)
+
+
 def test_a_candidate_scores_the_same_in_any_company(make, world: World) -> None:
     model = make()
     model.fit(world.groups)
