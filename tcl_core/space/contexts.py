@@ -6,6 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.s_tir import meta_schedule
+from tvm.s_tir.meta_schedule.schedule_rule import (
+    AddRFactor,
+    MultiLevelTiling,
+    ParallelizeVectorizeUnroll,
+    RandomComputeLocation,
+)
 
 _UNROLLED = (0, 16, 64, 512)
 """MetaSchedule's own choices, which it offers to kernels with reductions only."""
@@ -28,6 +34,13 @@ def with_rules(context: Any, rules: Sequence[Any], more_postprocs: Sequence[Any]
         rand_state=context.rand_state,
         num_threads=1,
     )
+
+
+def tiled_by(context: Any, tiling: Any, postprocs: Sequence[Any] = ()) -> Any:
+    """A tune context of the same module and target: `tiling` in place of all rules that tile, place or unroll loops."""
+    replaced = AddRFactor | MultiLevelTiling | RandomComputeLocation | ParallelizeVectorizeUnroll
+    rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, replaced)]
+    return with_rules(context, [*rules, tiling], postprocs)
 
 
 def vectorise_last(schedule: Any, lanes: Any) -> None:

@@ -22,18 +22,10 @@ from typing import Any
 from tvm.ir.utils import derived_object
 from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.postproc import PyPostproc
-from tvm.s_tir.meta_schedule.schedule_rule import (
-    AddRFactor,
-    AutoInline,
-    InlineConstantScalars,
-    MultiLevelTiling,
-    ParallelizeVectorizeUnroll,
-    PyScheduleRule,
-    RandomComputeLocation,
-)
+from tvm.s_tir.meta_schedule.schedule_rule import AutoInline, InlineConstantScalars, PyScheduleRule
 
 from tcl_core.domain import Decision, DecisionDomain
-from tcl_core.space.contexts import with_rules
+from tcl_core.space.contexts import tiled_by
 from tcl_core.space.register_tiles import Product, Tile, fewest_rows
 from tcl_core.space.sharing import is_even, most_rows
 
@@ -46,9 +38,7 @@ _NO_LIMIT = 1 << 20
 
 def with_register_tiling(context: Any, product: Product, tile: Tile, threads: int) -> Any:
     """A tune context of the same module and target whose space has the one sketch for a tile and no other."""
-    replaced = AddRFactor | MultiLevelTiling | RandomComputeLocation | ParallelizeVectorizeUnroll
-    rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, replaced)]
-    return with_rules(context, [*rules, _RegisterTiling(product, tile, threads)], [_InitTiling(product)])
+    return tiled_by(context, _RegisterTiling(product, tile, threads), [_InitTiling(product)])
 
 
 def inlined(context: Any) -> Any:

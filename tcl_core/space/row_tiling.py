@@ -16,17 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm.ir.utils import derived_object
-from tvm.s_tir.meta_schedule.schedule_rule import (
-    AddRFactor,
-    MultiLevelTiling,
-    ParallelizeVectorizeUnroll,
-    PyScheduleRule,
-    RandomComputeLocation,
-)
+from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
 from tvm.tirx.analysis import undefined_vars
 
 from tcl_core.domain import DecisionDomain
-from tcl_core.space.contexts import with_rules
+from tcl_core.space.contexts import tiled_by
 from tcl_core.space.register_tiles import Registers
 from tcl_core.space.sharing import is_even
 
@@ -101,9 +95,7 @@ def _extents(block: Any, kind: str) -> tuple[int, ...]:
 
 def with_row_tiling(context: Any, rows: Rows) -> Any:
     """A tune context of the same module and target whose space has this sketch and no other."""
-    replaced = AddRFactor | MultiLevelTiling | RandomComputeLocation | ParallelizeVectorizeUnroll
-    rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, replaced)]
-    return with_rules(context, [*rules, _RowTiling(rows)])
+    return tiled_by(context, _RowTiling(rows))
 
 
 @derived_object
