@@ -155,8 +155,8 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
     if [str(each.min) for each in written] != [str(each) for each in spatial]:
         return None
     lanes = spatial[-1]
-    second = [each for each in factors if each.indices[-1].same_as(lanes) and not _reads(each.indices[:-1], lanes)]
-    first = [each for each in factors if not _reads(each.indices, lanes)]
+    second = [each for each in factors if each.indices[-1].same_as(lanes) and not reads(each.indices[:-1], lanes)]
+    first = [each for each in factors if not reads(each.indices, lanes)]
     if len(first) != 1 or len(second) != 1:
         return None
     extents = _extents(block)
@@ -165,7 +165,7 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
         return None
     groups: dict[tuple[bool, bool], list[int]] = {}
     for place, variable in enumerate(spatial[:-1]):
-        known = _reads(first[0].indices, variable), _reads(second[0].indices, variable)
+        known = reads(first[0].indices, variable), reads(second[0].indices, variable)
         if extents[place] == 1 or known[0] == known[1]:
             known = True, True
         groups.setdefault(known, []).append(place)
@@ -205,12 +205,12 @@ def _sums(second: Any, variables: list[Any], first_place: int) -> tuple[int, ...
     """Places of the axes that are summed over, that of the second factor's last index but one behind the others."""
     places = range(first_place, first_place + len(variables))
     before_lanes = second.indices[-2:-1]
-    last = [at for at, each in zip(places, variables, strict=True) if _reads(before_lanes, each)]
+    last = [at for at, each in zip(places, variables, strict=True) if reads(before_lanes, each)]
     inner = last[0] if last else places[-1]
     return (*(each for each in places if each != inner), inner)
 
 
-def _reads(indices: Any, variable: Any) -> bool:
+def reads(indices: Any, variable: Any) -> bool:
     """Whether any of the indices depends on a variable."""
     return any(each.same_as(variable) for index in indices for each in undefined_vars(index))
 

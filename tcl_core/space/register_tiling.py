@@ -55,7 +55,7 @@ def inlined(context: Any) -> Any:
 
 @derived_object
 class _RegisterTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
-    """The rest of the tiling of a kernel whose results are held in registers tile by tile."""
+    """The tiling of a kernel whose results are held in registers tile by tile."""
 
     def __init__(self, product: Product, tile: Tile, threads: int) -> None:
         super().__init__()

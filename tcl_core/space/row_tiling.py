@@ -10,18 +10,16 @@ rows of 192 5.7, 12, 2584 by MetaSchedule and 4.4, 8.1, 13 here; a softmax of 60
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm.ir.utils import derived_object
 from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
-from tvm.tirx.analysis import undefined_vars
 
 from tcl_core.domain import DecisionDomain
 from tcl_core.space.contexts import tiled_by
-from tcl_core.space.register_tiles import Registers
+from tcl_core.space.register_tiles import Registers, reads
 from tcl_core.space.sharing import is_even
 
 _MOST_LANES = 64
@@ -44,11 +42,6 @@ class Rows:
     shape: tuple[int, ...]
     sums: tuple[str, ...]
     vector: int
-
-    @property
-    def number(self) -> int:
-        """Of rows."""
-        return math.prod(self.shape[:-1])
 
 
 def find_rows(schedule: Any, registers: Registers) -> Rows | None:
@@ -77,15 +70,8 @@ def find_rows(schedule: Any, registers: Registers) -> Rows | None:
 def _along_rows(block: Any) -> bool:
     """Whether what a block sums over lies in the last dimension of whatever it reads so."""
     summed = [each.var for each in block.iter_vars if each.iter_type == each.CommReduce]
-    for region in block.reads:
-        at = [range_.min for range_ in region.region]
-        if any(_depends(index, summed) for index in at[:-1]):
-            return False
-    return True
-
-
-def _depends(index: Any, variables: Sequence[Any]) -> bool:
-    return any(each.same_as(variable) for each in undefined_vars(index) for variable in variables)
+    others = [range_.min for region in block.reads for range_ in region.region[:-1]]
+    return not any(reads(others, variable) for variable in summed)
 
 
 def _extents(block: Any, kind: str) -> tuple[int, ...]:
