@@ -134,13 +134,14 @@ class PassFinished(Event):
 
     Attributes:
         epoch: from 1, `epochs` at most.
-        validation_top1: None where no network is held out for validation.
+        validation_pairs, validation_top1: None where no network is held out for validation.
         seconds: since the training began.
     """
 
     epoch: int
     epochs: int
     loss: float | None
+    validation_pairs: float | None
     validation_top1: float | None
     best_epoch: int
     seconds: float

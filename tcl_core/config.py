@@ -119,8 +119,8 @@ class OfflineConfig:
     Attributes:
         epochs: most passes.
         most_steps: passes end with the one that reaches as many; many tasks make many steps a pass.
-        patience: passes without a better mean top-1 on the validation tasks after which training ends; the weights of
-            the best pass are kept.
+        patience: passes without a better order of the validation tasks' records after which training ends; the weights
+            of the best pass are kept.
         average: what the exponential average of the weights keeps of itself at each step.
         warm_up: share of the passes over which the learning rate rises; it falls by a cosine afterwards.
     """

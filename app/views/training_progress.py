@@ -97,11 +97,12 @@ def told(report: PassFinished) -> str:
     parts = [tr("pass {epoch} of {epochs}", epoch=report.epoch, epochs=report.epochs)]
     if report.loss is not None:
         parts.append(tr("loss {loss:.4f}", loss=report.loss))
-    if report.validation_top1 is not None:
+    if report.validation_pairs is not None and report.validation_top1 is not None:
         parts.append(
             tr(
-                "validation top-1 {validation_top1:.3f} (best in pass {best_epoch})",
-                validation_top1=report.validation_top1,
+                "validation: {pairs:.3f} of pairs in order, top-1 {top1:.3f} (best in pass {best_epoch})",
+                pairs=report.validation_pairs,
+                top1=report.validation_top1,
                 best_epoch=report.best_epoch,
             )
         )

@@ -58,6 +58,7 @@ class PassWatch:
 
 def _told(report: EpochReport) -> str:
     loss = "no loss" if report.loss is None else f"loss {report.loss:.4f}"
-    if report.validation_top1 is None:
+    if report.validation_pairs is None or report.validation_top1 is None:
         return loss
-    return f"{loss}, validation top-1 {report.validation_top1:.4f} (best in pass {report.best_epoch})"
+    found = f"{report.validation_pairs:.4f} of pairs in order, top-1 {report.validation_top1:.4f}"
+    return f"{loss}, validation: {found} (best in pass {report.best_epoch})"

@@ -33,14 +33,18 @@ class EpochReport:
     Attributes:
         epoch: from 1, `epochs` at most.
         loss: mean of the pass, None when nothing could be learned.
+        validation_pairs: mean over the validation tasks of the share of pairs in order, each pair counting as much as
+            its labels differ: those that differ by noise alone say nothing. None without any.
         validation_top1: mean over the validation tasks of the label of the candidate ranked first; None without any.
-        best_epoch: the pass with the best `validation_top1` so far.
+        best_epoch: the pass whose weights would be kept by now: that with most `validation_pairs`, unless a phase of
+            learning judges by something else; the last without validation tasks.
         seconds: since the training began.
     """
 
     epoch: int
     epochs: int
     loss: float | None
+    validation_pairs: float | None
     validation_top1: float | None
     best_epoch: int
     seconds: float

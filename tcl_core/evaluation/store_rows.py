@@ -60,19 +60,18 @@ def extract(job: ReplayJob) -> Rows:
 
 
 def _space_of(job: ReplayJob) -> DesignSpace:
-    """The space that the candidates were drawn from: ours, or MetaSchedule's own."""
+    """The space that the candidates were drawn from."""
     from tcl_core.space.design_space import DesignSpace
 
-    for stock in (False, True):
-        space = DesignSpace(job.task, job.target_json, stock=stock)
-        made = {sketch.index: _sizes(sketch) for sketch in space.sketches}
-        if all(made.get(sketch.index) == _sizes(sketch) for sketch in job.sketches):
-            return space
-    raise UserError(
-        "dataset",
-        f"This version of TCL Studio makes other sketches of {job.task.name} than those of the dataset, so it cannot "
-        "be replayed; install the version that the dataset was measured with.",
-    )
+    space = DesignSpace(job.task, job.target_json)
+    made = {sketch.index: _sizes(sketch) for sketch in space.sketches}
+    if any(made.get(sketch.index) != _sizes(sketch) for sketch in job.sketches):
+        raise UserError(
+            "dataset",
+            f"This version of TCL Studio makes other sketches of {job.task.name} than those of the dataset, so it "
+            "cannot be replayed; install the version that the dataset was measured with.",
+        )
+    return space
 
 
 def _sizes(sketch: Sketch) -> list[int]:

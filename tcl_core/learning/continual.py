@@ -18,7 +18,7 @@ from torch import Tensor
 from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup, TokenBatch, require_tokens
 from tcl_core.config import CostModelConfig, LearnerConfig
 from tcl_core.cost_model.base import EpochWatch
-from tcl_core.cost_model.offline import require_pairs, top1
+from tcl_core.cost_model.offline import Appraisal, appraise, require_pairs
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.cost_model.training import RankedGroup
 from tcl_core.events import CancelToken
@@ -36,7 +36,7 @@ from tcl_core.learning.compress import Compress, Teachers, platform_fisher
 from tcl_core.learning.ewc import OnlineEwc
 from tcl_core.learning.knowledge_base import KnowledgeBase
 from tcl_core.learning.lineage import LearnedPlatform
-from tcl_core.learning.phase import Appraisal, Watched, run_phase
+from tcl_core.learning.phase import Watched, run_phase
 from tcl_core.learning.progress import Progress
 
 KNOWLEDGE, ACTIVE = "knowledge base", "active column"
@@ -115,7 +115,7 @@ class ContinualLearner(PlatformLearner):
         )
         column.listen_to(ranker if before.useful else None)
         # The knowledge base was judged as it is; the column listens to another one now.
-        self._deployed = _better(compress.validation_top1, _top1(column, data.validation))
+        self._deployed = _better(_appraise(ranker, data.validation), _appraise(column, data.validation))
         self._knowledge, self._column = knowledge, column
         return LearnReport(
             platform=data.platform,
@@ -161,15 +161,11 @@ class ContinualLearner(PlatformLearner):
     ) -> PhaseReport:
         before = self._knowledge
 
-        def appraise() -> Appraisal:
-            found = _top1(column, validation)
-            return Appraisal(value=found, top1=found)
-
         return run_phase(
             "progress",
             Progress(column, groups, before.ranker if before.useful else None, self.config.pairs),
             self.config.progress,
-            appraise=appraise,
+            appraise=lambda: _appraise(column, validation),
             rng=np.random.default_rng([self.seed, len(before.platforms), _PROGRESS]),
             watched=watched,
             start_counts=before.useful and self.config.copy_knowledge,
@@ -183,21 +179,21 @@ class ContinualLearner(PlatformLearner):
         ranker = copy.deepcopy(before.ranker)
         if not before.useful:
             ranker.load_state_dict(column.ranker.state_dict())
-            found = _top1(ranker, validation)
+            found = _appraise(ranker, validation).top1
             return ranker, PhaseReport(phase="compress", epochs=0, best_epoch=0, loss=None, validation_top1=found)
         teachers = Teachers(column, before.ranker, _earlier_tokens(before.platforms, data, ranker))
         candidates = [*groups, *unlabelled_groups(data.unlabelled, ranker)]
         course = Compress(ranker, teachers, candidates, before.ewc, self.config)
         lessons = [teachers.lesson(group) for group in ranked_groups(validation, ranker, self.seed)]
 
-        def appraise() -> Appraisal:
-            return Appraisal(value=course.worth(lessons) if lessons else None, top1=_top1(ranker, validation))
+        def judge() -> Appraisal:
+            return replace(_appraise(ranker, validation), value=course.worth(lessons) if lessons else None)
 
         report = run_phase(
             "compress",
             course,
             self.config.compress,
-            appraise=appraise,
+            appraise=judge,
             rng=np.random.default_rng([self.seed, len(before.platforms), _COMPRESS]),
             watched=replace(watched, before=self.config.progress.epochs),
             start_counts=True,
@@ -209,8 +205,10 @@ class ContinualLearner(PlatformLearner):
         return int(np.random.default_rng([self.seed, len(self._knowledge.platforms), _FISHER]).integers(2**31))
 
 
-def _better(knowledge: float | None, active: float | None) -> str:
-    return ACTIVE if knowledge is not None and active is not None and active > knowledge else KNOWLEDGE
+def _better(knowledge: Appraisal, active: Appraisal) -> str:
+    if knowledge.value is None or active.value is None:
+        return KNOWLEDGE
+    return ACTIVE if active.value > knowledge.value else KNOWLEDGE
 
 
 def _answer(column: Ranker | ActiveColumn, batch: FeatureBatch) -> Prediction:
@@ -220,8 +218,8 @@ def _answer(column: Ranker | ActiveColumn, batch: FeatureBatch) -> Prediction:
     return predict(column, ranker, ranker.heads.scale, tokens)
 
 
-def _top1(column: Ranker | ActiveColumn, validation: Sequence[TaskGroup]) -> float | None:
-    return top1(lambda batch: _answer(column, batch).scores, validation)
+def _appraise(column: Ranker | ActiveColumn, validation: Sequence[TaskGroup]) -> Appraisal:
+    return appraise(lambda batch: _answer(column, batch).scores, validation)
 
 
 def _entry(data: PlatformData) -> LearnedPlatform:

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tcl_core.batches import FeatureLayout, Prediction, TaskGroup, TokenBatch, require_tokens
+from tcl_core.batches import FeatureLayout, Prediction, TokenBatch, require_tokens
 from tcl_core.config import CostModelConfig, OfflineConfig
 from tcl_core.cost_model.base import EpochWatch
 from tcl_core.cost_model.course import Course, Part
-from tcl_core.cost_model.offline import require_pairs, top1
+from tcl_core.cost_model.offline import Appraisal, appraise, require_pairs
 from tcl_core.cost_model.ranker import Heads, Ranker, RankerInput
 from tcl_core.cost_model.token_model import Column
 from tcl_core.cost_model.training import RankedGroup, group_scores, ranking_objective
@@ -32,7 +32,7 @@ from tcl_core.learning.column import (
     ranked_groups,
     scale_over,
 )
-from tcl_core.learning.phase import Appraisal, Watched, run_phase
+from tcl_core.learning.phase import Watched, run_phase
 
 
 class Trunk(nn.Module):
@@ -158,7 +158,7 @@ class MultiTask(PlatformLearner):
         self._trunk, self._learned = trunk, tuple(each.platform for each in every)
         return LearnReport(
             platform=data.platform,
-            phases=(replace(phase, validation_top1=_top1(trunk, data.platform, data.validation)),),
+            phases=(replace(phase, validation_top1=_of_platform(trunk, data).top1),),
             records=sum(len(group.labels) for group in data.groups),
             seconds=time.perf_counter() - started,
             deployed="model",
@@ -177,13 +177,19 @@ class MultiTask(PlatformLearner):
         return numbers_bytes((*self._trunk.parameters(), *self._trunk.buffers()))
 
 
-def _top1(trunk: Trunk, platform: str, validation: Sequence[TaskGroup]) -> float | None:
-    return top1(lambda batch: trunk.predict(platform, require_tokens(batch, "a ranker")).scores, validation)
+def _of_platform(trunk: Trunk, data: PlatformData) -> Appraisal:
+    return appraise(
+        lambda batch: trunk.predict(data.platform, require_tokens(batch, "a ranker")).scores, data.validation
+    )
 
 
 def _appraise(trunk: Trunk, platforms: Sequence[PlatformData]) -> Appraisal:
     """Mean over the platforms that have validation tasks."""
-    found = [_top1(trunk, each.platform, each.validation) for each in platforms]
-    known = [value for value in found if value is not None]
-    mean = float(np.mean(known)) if known else None
-    return Appraisal(value=mean, top1=mean)
+    found = [_of_platform(trunk, each) for each in platforms]
+    pairs = _mean([each.pairs for each in found])
+    return Appraisal(value=pairs, pairs=pairs, top1=_mean([each.top1 for each in found]))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

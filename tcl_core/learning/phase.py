@@ -11,22 +11,9 @@ import numpy as np
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import EpochReport, EpochWatch
 from tcl_core.cost_model.course import Course, Group
-from tcl_core.cost_model.offline import OfflineTraining
+from tcl_core.cost_model.offline import NOT_APPRAISED, Appraisal, OfflineTraining
 from tcl_core.events import CancelToken
 from tcl_core.learning.base import PhaseReport
-
-
-@dataclass(frozen=True, kw_only=True)
-class Appraisal:
-    """How good a network is on the validation tasks.
-
-    Attributes:
-        value: what the best pass has most of; None without validation tasks: the last pass is kept then.
-        top1: see `cost_model.base.EpochReport`.
-    """
-
-    value: float | None
-    top1: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,20 +49,19 @@ def run_phase(
         Interrupted, UserError: as `OfflineTraining.run`.
     """
     start = copy.deepcopy(course.network.state_dict())
-    appraisals = [appraise() if start_counts else Appraisal(value=None, top1=None)]
+    appraisals = [appraise() if start_counts else NOT_APPRAISED]
     losses: list[float | None] = []
 
-    def validate() -> float | None:
+    def validate() -> Appraisal:
         appraisals.append(appraise())
-        return appraisals[-1].value
+        return appraisals[-1]
 
     def tell(report: EpochReport) -> None:
         losses.append(report.loss)
         if watched.watch is not None:
-            top1 = None if report.loss is None else appraisals[-1].top1
-            watched.watch(_placed(report, top1, watched))
+            watched.watch(_placed(report, watched))
 
-    training = OfflineTraining(course, config, validate=validate, rng=rng, watch=tell, cancel=watched.cancel)
+    training = OfflineTraining(course, config, appraise=validate, rng=rng, watch=tell, cancel=watched.cancel)
     training.run()
     best, first = training.best_epoch, appraisals[0].value
     kept = appraisals[best].value
@@ -91,12 +77,11 @@ def run_phase(
     )
 
 
-def _placed(report: EpochReport, top1: float | None, watched: Watched) -> EpochReport:
+def _placed(report: EpochReport, watched: Watched) -> EpochReport:
     """A phase's pass as one of all passes."""
     return replace(
         report,
         epoch=watched.before + report.epoch,
         epochs=watched.total or report.epochs,
-        validation_top1=top1,
         best_epoch=watched.before + report.best_epoch,
     )

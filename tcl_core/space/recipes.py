@@ -48,7 +48,7 @@ def recipes_of(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]
 
     Args:
         threads: that share the kernel's work.
-        stock: products, windows and rows are tiled by MetaSchedule; by its spaces the dataset that ships was measured.
+        stock: products, windows and rows are tiled by MetaSchedule, for what is compared with it.
     """
     if str(context.target.kind.name) != "llvm":
         return _recipes(context)

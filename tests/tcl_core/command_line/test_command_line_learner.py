@@ -118,7 +118,11 @@ def test_a_stopped_training_says_where_its_weights_are(
     def stopped(config: training.TrainConfig, watch: Any, phase: Any, cancel: CancelToken) -> training.TrainReport:
         assert (config.share, config.sampler.name, config.sampler.exploit, config.seed) == (0.1, "kcenter", 0.0, 4)
         phase("training")
-        watch(EpochReport(epoch=2, epochs=60, loss=0.5, validation_top1=0.25, best_epoch=1, seconds=1.0))
+        watch(
+            EpochReport(
+                epoch=2, epochs=60, loss=0.5, validation_pairs=0.75, validation_top1=0.25, best_epoch=1, seconds=1.0
+            )
+        )
         return training.TrainReport(
             checkpoint=describe(checkpoint),
             number=3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from tcl_core.batches import StoreFeatureBatch, TaskGroup
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.cost_model.course import Course, Part
-from tcl_core.cost_model.offline import OfflineTraining, learning_rate_factor, top1
+from tcl_core.cost_model.offline import Appraisal, OfflineTraining, appraise, learning_rate_factor
 from tcl_core.errors import UserError
 
 CONFIG = OfflineConfig(epochs=10, patience=3, learning_rate=0.1, weight_decay=0.0, group_limit=4)
@@ -57,16 +57,17 @@ def course(value: float = 3.0) -> Mean:
 
 
 def run(
-    what: Mean, tops: Sequence[float | None], config: OfflineConfig = CONFIG
+    what: Mean, values: Sequence[float | None], config: OfflineConfig = CONFIG
 ) -> tuple[list[EpochReport], list[Tensor]]:
     """Train with these validation results; the reports, and the bias after each pass."""
-    reports, biases, given_tops = list[EpochReport](), list[Tensor](), iter(tops)
+    reports, biases, given = list[EpochReport](), list[Tensor](), iter(values)
 
-    def validate() -> float | None:
+    def judge() -> Appraisal:
         biases.append(what.network.bias.detach().clone())
-        return next(given_tops)
+        value = next(given)
+        return Appraisal(value=value, pairs=value, top1=None if value is None else 1.0 - value)
 
-    training = OfflineTraining(what, config, validate=validate, rng=np.random.default_rng(0), watch=reports.append)
+    training = OfflineTraining(what, config, appraise=judge, rng=np.random.default_rng(0), watch=reports.append)
     report = training.run()
     assert report.epochs == len(biases) == what.closed
     assert training.best_epoch == reports[-1].best_epoch
@@ -77,6 +78,7 @@ def test_patience_ends_it_and_the_first_of_the_best_passes_is_kept() -> None:
     what = course()
     reports, biases = run(what, [0.5, 0.8, 0.8, 0.7, 0.75, 0.9])
     assert [each.best_epoch for each in reports] == [1, 2, 2, 2, 2]
+    assert [each.validation_top1 for each in reports] == pytest.approx([0.5, 0.2, 0.2, 0.3, 0.25])
     assert torch.equal(what.network.bias, biases[1])
     assert not torch.equal(biases[1], biases[4])
 
@@ -152,15 +154,34 @@ def test_a_step_holds_parts_of_about_one_length_and_passes_differ() -> None:
     assert orders[0] != orders[1]
 
 
+def labelled(*labels: float) -> TaskGroup:
+    """A task whose rows hold their labels, on both sides of a sketch without any."""
+    rows = tuple(np.full((1, 2), label, np.float32) for label in labels)
+    batches = (StoreFeatureBatch(rows=rows[:1]), StoreFeatureBatch(rows=()), StoreFeatureBatch(rows=rows[1:]))
+    return TaskGroup(task_key="", batches=batches, labels=np.asarray(labels, np.float32))
+
+
+def slowest(batch: StoreFeatureBatch) -> np.ndarray:
+    return -np.array([row[0, 0] for row in batch.rows])
+
+
 def test_top1_is_the_mean_label_of_what_is_ranked_first() -> None:
-    def group(*labels: float) -> TaskGroup:
-        rows = tuple(np.full((1, 2), label, np.float32) for label in labels)
-        batches = (StoreFeatureBatch(rows=rows[:1]), StoreFeatureBatch(rows=()), StoreFeatureBatch(rows=rows[1:]))
-        return TaskGroup(task_key="", batches=batches, labels=np.asarray(labels, np.float32))
+    assert appraise(slowest, [labelled(0.5, 1.0), labelled(1.0, 0.25, 0.75)]).top1 == pytest.approx(0.375)
+    nothing = replace(labelled(1.0), batches=(), labels=np.zeros(0, np.float32))
+    assert appraise(slowest, []) == appraise(slowest, [nothing]) == Appraisal(value=None, pairs=None, top1=None)
 
-    def slowest(batch: StoreFeatureBatch) -> np.ndarray:
-        return -np.array([row[0, 0] for row in batch.rows])
 
-    assert top1(slowest, [group(0.5, 1.0), group(1.0, 0.25, 0.75)]) == pytest.approx(0.375)
-    assert top1(slowest, []) is None
-    assert top1(slowest, [replace(group(1.0), batches=(), labels=np.zeros(0, np.float32))]) is None
+def test_pairs_count_as_much_as_their_labels_differ() -> None:
+    def by(*scores: float) -> Callable[[StoreFeatureBatch], np.ndarray]:
+        given = iter(scores)
+        return lambda batch: np.array([next(given) for _ in batch.rows])
+
+    task = labelled(1.0, 0.75, 0.25)
+    assert appraise(by(3, 2, 1), [task]).value == 1.0
+    assert appraise(by(1, 2, 3), [task]).value == 0.0
+    assert appraise(by(0, 0, 0), [task]).value == 0.5
+    # Only the pair that is 0.25 apart is wrong, of 0.25 + 0.5 + 0.75.
+    assert appraise(by(2, 3, 1), [task]).value == pytest.approx(1.25 / 1.5)
+    # A task weighs the same whatever its spread, and one without a pair nothing.
+    assert appraise(slowest, [task, labelled(0.5, 0.5)]).value == 0.0
+    assert appraise(by(1, 2, 1, 2), [labelled(1.0, 0.9), labelled(0.1, 1.0)]).value == 0.5

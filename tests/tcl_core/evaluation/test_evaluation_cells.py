@@ -24,7 +24,11 @@ class Work:
 
     def __call__(self, row: str, seed: int, tell: Tell) -> Value:
         tell("replaying")
-        tell(EpochReport(epoch=1, epochs=3, loss=0.5, validation_top1=None, best_epoch=1, seconds=0.0))
+        tell(
+            EpochReport(
+                epoch=1, epochs=3, loss=0.5, validation_pairs=None, validation_top1=None, best_epoch=1, seconds=0.0
+            )
+        )
         if len(self.done) == self._until:
             self._token.stop()
             self._token.checkpoint()

@@ -129,7 +129,13 @@ class Stoppable(RandomModel):
             if watch is not None:
                 watch(
                     EpochReport(
-                        epoch=epoch, epochs=config.epochs, loss=1.0, validation_top1=0.5, best_epoch=1, seconds=0.0
+                        epoch=epoch,
+                        epochs=config.epochs,
+                        loss=1.0,
+                        validation_pairs=0.6,
+                        validation_top1=0.5,
+                        best_epoch=1,
+                        seconds=0.0,
                     )
                 )
         return FitReport(epochs=config.epochs, samples=1, seconds=0.0, loss=1.0)
