@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tcl_core.batches import FloatArray
-from tcl_core.features.vocabulary import FIELDS, VALUE_SLOTS, Field, kind_id
+from tcl_core.features.vocabulary import EDGES, FIELDS, STEPS, VALUE_SLOTS, Field, kind_id
 
 _REFERENCE_SCALE = 1 / 32
 _LOG_SCALE = 1 / 4
@@ -105,3 +105,12 @@ def write_values(row: FloatArray, values: Sequence[float]) -> None:
     row[Field.DIVISIBLE_BY_8] = float(last > 0 and last % 8 == 0)
     row[Field.DIVISIBLE_BY_16] = float(last > 0 and last % 16 == 0)
     row[Field.NEGATIVE] = float(last < 0)
+    for slot, value in enumerate((*reversed(values[-2:]), *(values[:1] if len(values) > 2 else ()))):
+        start = Field.FILLED + slot * STEPS
+        row[start : start + STEPS] = filled(value)
+
+
+def filled(value: float) -> FloatArray:
+    """How much of each interval between `EDGES` an integer's magnitude fills, float32 [STEPS]."""
+    edges = np.array(EDGES, np.float32)
+    return np.clip((abs(value) - edges[:-1]) / np.diff(edges), 0.0, 1.0)

@@ -11,8 +11,8 @@ import pytest
 from tcl_core.batches import Population
 from tcl_core.domain import DecisionDomain, DecisionKind, Sketch
 from tcl_core.features import LAYOUT, TokenTemplate
-from tcl_core.features.tokens import parse_trace, token_kind, write_values
-from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, UNKNOWN_KIND, Field, kind_id
+from tcl_core.features.tokens import filled, parse_trace, token_kind, write_values
+from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, STEP_SLOTS, STEPS, UNKNOWN_KIND, Field, kind_id
 
 TASK, PLATFORM = np.zeros(LAYOUT.task, np.float32), np.zeros(LAYOUT.platform, np.float32)
 
@@ -49,6 +49,26 @@ def test_values_are_logarithms_flags_and_suffixes() -> None:
     assert row[Field.SUFFIXES + 2] == pytest.approx(1.0)
     assert row[Field.DIVISIBLE_BY_16] == 1
     assert row[Field.EXTENT] == pytest.approx(6 / 4)
+
+
+def test_small_factors_are_told_apart_and_large_ones_lie_between_edges() -> None:
+    row = np.zeros(FIELDS, np.float32)
+    write_values(row, (20.0, 3.0, 96.0, 1.0, 7.0))
+    last, before, first = row[Field.FILLED :].reshape(STEP_SLOTS, STEPS)
+    assert list(last) == [1] * 6 + [0] * 6  # seven: up to the edge of 7
+    assert list(before) == [0] * 12  # one fills nothing
+    assert list(first) == [1] * 10 + [0.5, 0]  # 20 lies half way from 16 to 24
+    assert list(filled(96.0)) == [1] * 12
+    assert list(filled(-2.0)) == [1] + [0] * 11
+
+
+@pytest.mark.parametrize("values", [(6.0,), (4.0, 6.0)])
+def test_a_factor_is_shown_once_where_there_are_few(values: tuple[float, ...]) -> None:
+    row = np.zeros(FIELDS, np.float32)
+    write_values(row, values)
+    shown = row[Field.FILLED :].reshape(STEP_SLOTS, STEPS)
+    assert list(shown[0]) == list(filled(6.0))
+    assert not shown[len(values) :].any()
 
 
 def test_a_split_shows_the_factors_its_sampling_instruction_decided() -> None:
