@@ -14,7 +14,7 @@ from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Record, TaskState
 from tcl_core.tuner.task_work import TaskWork
 
-MOST = 4096
+MOST = 2048
 """Records of one lesson: as many as a `fit` reads."""
 MOST_OF_TASK = 512
 WORTHWHILE = 32
