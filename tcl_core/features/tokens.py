@@ -113,4 +113,5 @@ def write_values(row: FloatArray, values: Sequence[float]) -> None:
 def filled(value: float) -> FloatArray:
     """How much of each interval between `EDGES` an integer's magnitude fills, float32 [STEPS]."""
     edges = np.array(EDGES, np.float32)
-    return np.clip((abs(value) - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+    share: FloatArray = np.clip((abs(value) - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+    return share
