@@ -14,7 +14,6 @@ Who does what, from the tuner down to the kernel::
     messages   what the tuner and a worker say to each other
 """
 
-from tcl_core.measure.batch import Batch
 from tcl_core.measure.measurer import Measurer
 
-__all__ = ["Batch", "Measurer"]
+__all__ = ["Measurer"]

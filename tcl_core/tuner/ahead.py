@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tcl_core.domain import TaskState
-from tcl_core.measure import Batch
 from tcl_core.pool_events import PoolMapped
 from tcl_core.search.scheduler import Choice, TaskScheduler
 from tcl_core.tuner.measuring import Chosen
-from tcl_core.tuner.task_work import TaskWork
 
 _WORTH = 0.5
 
@@ -45,11 +43,3 @@ def choose_ahead(
     current = next(state for state in states if state.task.key == at_work)
     promised_s = scheduler.expected_gains_s(states)[at_work] / scheduler.round_of(current)
     return None if current.trials and choice.expected_gain_s / choice.count < _WORTH * promised_s else choice
-
-
-def open_spaces(works: Mapping[str, TaskWork], gains_s: Mapping[str, float], batch: Batch) -> None:
-    """While a batch still compiles: make the spaces of tasks to come, those that promise most first."""
-    for key in sorted(works, key=lambda key: gains_s[key], reverse=True):
-        if batch.compiled_at is not None:
-            return
-        works[key].open_space()

@@ -38,7 +38,7 @@ from tcl_core.search.progress import estimate_eta
 from tcl_core.search.scheduler import Choice, TaskScheduler
 from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
-from tcl_core.tuner.ahead import Prepared, choose_ahead, open_spaces
+from tcl_core.tuner.ahead import Prepared, choose_ahead
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
 from tcl_core.tuner.lesson import is_due, lesson
@@ -327,7 +327,6 @@ class Tuner:
             self._look_ahead(prepared)
             if not self.trials:
                 self._model.warm_up()  # while the workers start
-            open_spaces(self._works, self._scheduler.expected_gains_s(self._states()), batch)
             waited = self._clock.waited_s(batch.compiled_at, held_s)
             results = measured_records(prepared.chosen, batch.results(), platform=opened.platform, round_=self._rounds)
             for record, result in results:

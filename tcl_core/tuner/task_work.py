@@ -88,11 +88,7 @@ class TaskWork:
 
     @property
     def space(self) -> DesignSpace:
-        """Made at first use, if not opened before: on a large network spaces add up."""
-        return self.open_space()
-
-    def open_space(self) -> DesignSpace:
-        """Make the space where that is still to be done: sketches are generated and probed by replays."""
+        """Made at first use: locations are probed by replays, which on a large network adds up."""
         if self._space is None:
             self._space = DesignSpace(self.task, self._target_json)
             context = task_features(self.task)

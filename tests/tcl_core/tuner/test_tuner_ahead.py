@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 import pytest
 from tuner_records import task_of
@@ -11,7 +10,7 @@ from tuner_records import task_of
 from tcl_core.config import SchedulerConfig
 from tcl_core.domain import TaskState
 from tcl_core.search.scheduler import TaskScheduler
-from tcl_core.tuner.ahead import choose_ahead, open_spaces
+from tcl_core.tuner.ahead import choose_ahead
 
 SCHEDULER = TaskScheduler(SchedulerConfig())
 
@@ -52,32 +51,3 @@ def test_any_is_prepared_while_nothing_is_known_of_the_one_at_work() -> None:
 
 def test_nothing_is_prepared_that_promises_nothing() -> None:
     assert ahead([state("a", 1.0), state("b", 1.0, exhausted=True)], "a") is None
-
-
-@dataclass
-class Compiling:
-    """A batch whose compiling ends when so many spaces are open."""
-
-    until: int
-    opened: list[str] = field(default_factory=list)
-
-    @property
-    def compiled_at(self) -> float | None:
-        return 1.0 if len(self.opened) >= self.until else None
-
-
-@dataclass
-class Work:
-    key: str
-    batch: Compiling
-
-    def open_space(self) -> None:
-        self.batch.opened.append(self.key)
-
-
-@pytest.mark.parametrize(("until", "expected"), [(0, []), (2, ["b", "c"]), (9, ["b", "c", "a"])])
-def test_spaces_are_opened_by_what_they_promise_until_all_is_compiled(until: int, expected: list[str]) -> None:
-    batch = Compiling(until)
-    works = {key: Work(key, batch) for key in "abc"}
-    open_spaces(works, {"a": 0.1, "b": 0.5, "c": 0.3}, batch)  # type: ignore[arg-type]
-    assert batch.opened == expected
