@@ -37,16 +37,21 @@ class Appraisal:
     """How good a network is on the validation tasks.
 
     Attributes:
-        value: what the best pass has most of; None without validation tasks: the last pass is kept then.
         pairs, top1: see `cost_model.base.EpochReport`.
+        worth: what counts in the place of the pairs, if anything does.
     """
 
-    value: float | None
     pairs: float | None
     top1: float | None
+    worth: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """What the best pass has most of; None without validation tasks: the last pass is kept then."""
+        return self.pairs if self.worth is None else self.worth
 
 
-NOT_APPRAISED = Appraisal(value=None, pairs=None, top1=None)
+NOT_APPRAISED = Appraisal(pairs=None, top1=None)
 
 
 class OfflineTraining(Generic[Group]):
@@ -189,8 +194,7 @@ def appraise(score: Callable[[FeatureBatch], FloatArray], groups: Sequence[TaskG
         firsts.append(float(group.labels[int(np.argmax(scores_N))]))
         if (share := _pairs_in_order(scores_N, group.labels)) is not None:
             pairs.append(share)
-    found = float(np.mean(pairs)) if pairs else None
-    return Appraisal(value=found, pairs=found, top1=float(np.mean(firsts)) if firsts else None)
+    return Appraisal(pairs=float(np.mean(pairs)) if pairs else None, top1=float(np.mean(firsts)) if firsts else None)
 
 
 def _pairs_in_order(scores_N: FloatArray, labels_N: FloatArray) -> float | None:

@@ -15,6 +15,8 @@ from tcl_core.features.vocabulary import EDGES, FIELDS, STEPS, VALUE_SLOTS, Fiel
 
 _REFERENCE_SCALE = 1 / 32
 _LOG_SCALE = 1 / 4
+_EDGES = np.array(EDGES, np.float32)
+_WIDTHS = np.diff(_EDGES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +107,13 @@ def write_values(row: FloatArray, values: Sequence[float]) -> None:
     row[Field.DIVISIBLE_BY_8] = float(last > 0 and last % 8 == 0)
     row[Field.DIVISIBLE_BY_16] = float(last > 0 and last % 16 == 0)
     row[Field.NEGATIVE] = float(last < 0)
-    for slot, value in enumerate((*reversed(values[-2:]), *(values[:1] if len(values) > 2 else ()))):
+    few = [values[-1], values[-2], values[0]] if len(values) > 2 else list(reversed(values))
+    for slot, value in enumerate(few):
         start = Field.FILLED + slot * STEPS
         row[start : start + STEPS] = filled(value)
 
 
 def filled(value: float) -> FloatArray:
     """How much of each interval between `EDGES` an integer's magnitude fills, float32 [STEPS]."""
-    edges = np.array(EDGES, np.float32)
-    share: FloatArray = np.clip((abs(value) - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+    share: FloatArray = np.clip((abs(value) - _EDGES[:-1]) / _WIDTHS, 0.0, 1.0)
     return share

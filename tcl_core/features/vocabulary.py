@@ -15,9 +15,9 @@ MAX_TOKENS: Final = 64
 
 EDGES: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 48)
 """A factor is also shown by how much of each interval between these it fills, from 0 to 1 (piecewise linear encoding,
-Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning", NeurIPS 2022). Six rows of a tile fit
-the registers and seven do not; a logarithm hides that from a network. Networks left out of training, three folds: pairs
-in order 0.660 without, 0.680 with."""
+Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning", NeurIPS 2022): with one row more a
+tile may no longer fit the registers, and a logarithm hides such steps from a network. Networks left out, three
+folds: pairs in order 0.660 without, 0.680 with."""
 STEPS: Final = len(EDGES) - 1
 STEP_SLOTS: Final = 3
 """Shown so: a token's last integer, the one before it, and the first of three or more."""

@@ -41,13 +41,15 @@ class PhaseReport:
         phase: "progress", "compress", or "train" where a learner has no phases.
         epochs: passes taken, `best_epoch` the one whose weights were kept (from 1; 0: those from before the first).
         loss: mean of the kept pass; None where none was.
-        validation_top1: of the kept pass, see `cost_model.base.EpochReport`; None without validation groups.
+        validation_pairs, validation_top1: of the kept pass, see `cost_model.base.EpochReport`; None without validation
+            groups.
     """
 
     phase: str
     epochs: int
     best_epoch: int
     loss: float | None
+    validation_pairs: float | None
     validation_top1: float | None
 
 

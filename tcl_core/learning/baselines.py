@@ -53,6 +53,7 @@ class _Baseline(PlatformLearner):
             epochs=len(passes),
             best_epoch=kept.epoch,
             loss=kept.loss,
+            validation_pairs=kept.validation_pairs,
             validation_top1=kept.validation_top1,
         )
         return LearnReport(

@@ -115,7 +115,7 @@ class ContinualLearner(PlatformLearner):
         )
         column.listen_to(ranker if before.useful else None)
         # The knowledge base was judged as it is; the column listens to another one now.
-        self._deployed = _better(_appraise(ranker, data.validation), _appraise(column, data.validation))
+        self._deployed = _better(compress.validation_pairs, _appraise(column, data.validation).pairs)
         self._knowledge, self._column = knowledge, column
         return LearnReport(
             platform=data.platform,
@@ -179,15 +179,22 @@ class ContinualLearner(PlatformLearner):
         ranker = copy.deepcopy(before.ranker)
         if not before.useful:
             ranker.load_state_dict(column.ranker.state_dict())
-            found = _appraise(ranker, validation).top1
-            return ranker, PhaseReport(phase="compress", epochs=0, best_epoch=0, loss=None, validation_top1=found)
+            found = _appraise(ranker, validation)
+            return ranker, PhaseReport(
+                phase="compress",
+                epochs=0,
+                best_epoch=0,
+                loss=None,
+                validation_pairs=found.pairs,
+                validation_top1=found.top1,
+            )
         teachers = Teachers(column, before.ranker, _earlier_tokens(before.platforms, data, ranker))
         candidates = [*groups, *unlabelled_groups(data.unlabelled, ranker)]
         course = Compress(ranker, teachers, candidates, before.ewc, self.config)
         lessons = [teachers.lesson(group) for group in ranked_groups(validation, ranker, self.seed)]
 
         def judge() -> Appraisal:
-            return replace(_appraise(ranker, validation), value=course.worth(lessons) if lessons else None)
+            return replace(_appraise(ranker, validation), worth=course.worth(lessons) if lessons else None)
 
         report = run_phase(
             "compress",
@@ -205,10 +212,8 @@ class ContinualLearner(PlatformLearner):
         return int(np.random.default_rng([self.seed, len(self._knowledge.platforms), _FISHER]).integers(2**31))
 
 
-def _better(knowledge: Appraisal, active: Appraisal) -> str:
-    if knowledge.value is None or active.value is None:
-        return KNOWLEDGE
-    return ACTIVE if active.value > knowledge.value else KNOWLEDGE
+def _better(knowledge: float | None, active: float | None) -> str:
+    return ACTIVE if knowledge is not None and active is not None and active > knowledge else KNOWLEDGE
 
 
 def _answer(column: Ranker | ActiveColumn, batch: FeatureBatch) -> Prediction:

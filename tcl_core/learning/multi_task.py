@@ -156,9 +156,10 @@ class MultiTask(PlatformLearner):
                 watched=Watched(watch=watch, cancel=cancel),
             )
         self._trunk, self._learned = trunk, tuple(each.platform for each in every)
+        own = _of_platform(trunk, data)
         return LearnReport(
             platform=data.platform,
-            phases=(replace(phase, validation_top1=_of_platform(trunk, data).top1),),
+            phases=(replace(phase, validation_pairs=own.pairs, validation_top1=own.top1),),
             records=sum(len(group.labels) for group in data.groups),
             seconds=time.perf_counter() - started,
             deployed="model",
@@ -186,8 +187,7 @@ def _of_platform(trunk: Trunk, data: PlatformData) -> Appraisal:
 def _appraise(trunk: Trunk, platforms: Sequence[PlatformData]) -> Appraisal:
     """Mean over the platforms that have validation tasks."""
     found = [_of_platform(trunk, each) for each in platforms]
-    pairs = _mean([each.pairs for each in found])
-    return Appraisal(value=pairs, pairs=pairs, top1=_mean([each.top1 for each in found]))
+    return Appraisal(pairs=_mean([each.pairs for each in found]), top1=_mean([each.top1 for each in found]))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

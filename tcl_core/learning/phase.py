@@ -73,6 +73,7 @@ def run_phase(
         epochs=len(losses),
         best_epoch=best,
         loss=losses[best - 1] if best else None,
+        validation_pairs=appraisals[best].pairs,
         validation_top1=appraisals[best].top1,
     )
 

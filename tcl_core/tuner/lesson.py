@@ -14,8 +14,8 @@ from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Record, TaskState
 from tcl_core.tuner.task_work import TaskWork
 
-MOST = 2048
-"""Records of one lesson: as many as a `fit` reads."""
+MOST = 4096
+"""Records of one lesson: twice what a `fit` reads, which it takes from more tasks then."""
 MOST_OF_TASK = 512
 WORTHWHILE = 32
 """New records from which on there is a lesson. It costs half a second, whether one record is new or 32: of the first

@@ -65,7 +65,7 @@ def run(
     def judge() -> Appraisal:
         biases.append(what.network.bias.detach().clone())
         value = next(given)
-        return Appraisal(value=value, pairs=value, top1=None if value is None else 1.0 - value)
+        return Appraisal(pairs=value, top1=None if value is None else 1.0 - value)
 
     training = OfflineTraining(what, config, appraise=judge, rng=np.random.default_rng(0), watch=reports.append)
     report = training.run()
@@ -168,7 +168,7 @@ def slowest(batch: StoreFeatureBatch) -> np.ndarray:
 def test_top1_is_the_mean_label_of_what_is_ranked_first() -> None:
     assert appraise(slowest, [labelled(0.5, 1.0), labelled(1.0, 0.25, 0.75)]).top1 == pytest.approx(0.375)
     nothing = replace(labelled(1.0), batches=(), labels=np.zeros(0, np.float32))
-    assert appraise(slowest, []) == appraise(slowest, [nothing]) == Appraisal(value=None, pairs=None, top1=None)
+    assert appraise(slowest, []) == appraise(slowest, [nothing]) == Appraisal(pairs=None, top1=None)
 
 
 def test_pairs_count_as_much_as_their_labels_differ() -> None:

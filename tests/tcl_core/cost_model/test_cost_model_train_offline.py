@@ -89,6 +89,8 @@ def test_it_ranks_tasks_it_has_not_seen_and_keeps_the_best_pass(name: str, group
         assert np.mean(accuracies) > 0.65
     if name in ITERATED:
         assert kept.validation_pairs > 0.75
+        tops = [each.validation_top1 for each in reports]
+        assert max(tops) > 1.3 * np.mean(np.concatenate([group.labels for group in groups[1]]))
         assert reports[-1].loss < reports[0].loss
 
 
