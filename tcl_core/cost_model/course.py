@@ -79,9 +79,17 @@ class Course(ABC, Generic[Group]):
                 found.append(Part(group=group, rows=torch.tensor(np.sort(part))))
         return found
 
-    def steps(self, limit: int, each: int, rng: np.random.Generator) -> list[list[Part[Group]]]:
-        """Parts as in `parts`, `each` to a step, where possible of about equal length: padding is wasted work."""
-        parts = self.parts(limit, rng)
+    def drawn(self, limit: int, rng: np.random.Generator) -> list[Part[Group]]:
+        """One part of each task, in a new order; of a task larger than `limit` as many records, drawn at random."""
+        found = []
+        for index in rng.permutation(len(self.groups)):
+            group = self.groups[index]
+            rows = rng.permutation(self.size(group))[:limit]
+            found.append(Part(group=group, rows=torch.tensor(np.sort(rows))))
+        return found
+
+    def steps(self, parts: Sequence[Part[Group]], each: int, rng: np.random.Generator) -> list[list[Part[Group]]]:
+        """The parts, `each` to a step, where possible of about equal length: padding is wasted work."""
         window = each * _WINDOW
         found = []
         for low in range(0, len(parts), window):
@@ -147,7 +155,7 @@ def train(
         good = copy.deepcopy(network.state_dict())
         losses = []
         full = False
-        for parts in course.steps(config.group_limit, config.tasks_per_step, rng):
+        for parts in course.steps(course.parts(config.group_limit, rng), config.tasks_per_step, rng):
             if cancel is not None and cancel.stopped:
                 raise Interrupted
             full = samples >= config.max_samples

@@ -24,8 +24,6 @@ from tcl_core.cost_model.course import Course, Group, make_optimiser, take_step
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 
-_STEP_PARTS = 4
-"""Tasks (or parts of large ones) of one step."""
 _FORGET_STEPS = 10
 _KEPT_BYTES = 31 << 20
 """glibc gives freed tensors back to the system, to fault them in again page by page, until it has seen a block of this
@@ -80,12 +78,11 @@ class OfflineTraining(Generic[Group]):
         self._course, self._config, self._appraise, self._rng = course, config, appraise, rng
         self._watch, self._cancel = watch, cancel
         self._optimiser = make_optimiser(course.network, config)
-        self._average = AveragedModel(course.network, avg_fn=running_average(config.average))
+        self._average = AveragedModel(course.network, multi_avg_fn=running_average(config.average))
         self._taken = 0
         self._best_value: float | None = None
         self._samples = 0
-        parts = sum(-(-course.size(group) // config.group_limit) for group in course.groups)
-        self._steps = max(1, -(-parts // _STEP_PARTS))
+        self._steps = -(-len(course.groups) // config.tasks_per_step)
         self._epochs = min(config.epochs, -(-config.most_steps // self._steps))
 
     def run(self) -> FitReport:
@@ -114,7 +111,8 @@ class OfflineTraining(Generic[Group]):
         """Mean loss of one pass; None as soon as a step is not finite."""
         network, course, losses = self._course.network, self._course, []
         network.train()
-        steps = course.steps(self._config.group_limit, _STEP_PARTS, self._rng)
+        drawn = course.drawn(self._config.task_records, self._rng)
+        steps = course.steps(drawn, self._config.tasks_per_step, self._rng)
         factor = learning_rate_factor(self._steps * self._epochs, self._config.warm_up)
         for parts in steps:
             if self._cancel is not None:
@@ -157,13 +155,15 @@ class OfflineTraining(Generic[Group]):
             network.load_state_dict(present)
 
 
-def running_average(keep: float) -> Callable[[Tensor, Tensor, Tensor | int], Tensor]:
+def running_average(keep: float) -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None]:
     """An exponential average that keeps `keep` of itself at a step, and less at the first steps: n / (n + 10) at the
     n-th, so that the random weights it begins with are soon forgotten.
     """
 
-    def average(averaged: Tensor, present: Tensor, steps: Tensor | int) -> Tensor:
-        return averaged.lerp(present, 1.0 - min(keep, float(steps) / (float(steps) + _FORGET_STEPS)))
+    def average(averaged: Sequence[Tensor], present: Sequence[Tensor], steps: Tensor | int) -> None:
+        torch._foreach_lerp_(
+            list(averaged), list(present), 1.0 - min(keep, float(steps) / (float(steps) + _FORGET_STEPS))
+        )
 
     return average
 

@@ -119,7 +119,7 @@ def platform_fisher(
     """Fisher information of the knowledge base on the platform it has just taken in, see `ewc.estimate_fisher`."""
 
     def scorer(group: RankedGroup) -> Callable[[], Tensor]:
-        some = group.pick(some_rows(group, config.compress.group_limit))
+        some = group.pick(some_rows(group, config.compress.task_records))
         return lambda: ranker.standardise(group_scores(ranker, [some])[0])
 
     ranker.eval()

@@ -17,10 +17,10 @@ from tcl_core.batches import StoreFeatureBatch, TaskGroup
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.cost_model.course import Course, Part
-from tcl_core.cost_model.offline import Appraisal, OfflineTraining, appraise, learning_rate_factor
+from tcl_core.cost_model.offline import NOT_APPRAISED, Appraisal, OfflineTraining, appraise, learning_rate_factor
 from tcl_core.errors import UserError
 
-CONFIG = OfflineConfig(epochs=10, patience=3, learning_rate=0.1, weight_decay=0.0, group_limit=4)
+CONFIG = OfflineConfig(epochs=10, patience=3, learning_rate=0.1, weight_decay=0.0, tasks_per_step=2, task_records=4)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def test_without_validation_it_takes_every_pass_and_keeps_the_last() -> None:
 
 @pytest.mark.parametrize(("most_steps", "passes"), [(7, 3), (1, 1), (6, 2), (1000, 10)])
 def test_many_steps_a_pass_mean_few_passes_and_a_whole_schedule(most_steps: int, passes: int) -> None:
-    what = course()  # twelve parts, three steps
+    what = course()  # six tasks, three steps
     reports, _ = run(what, [None] * 10, replace(CONFIG, most_steps=most_steps))
     assert [each.epochs for each in reports] == [passes] * passes
 
@@ -129,24 +129,61 @@ def test_the_learning_rate_rises_and_falls() -> None:
     assert 0 < rates[-1] < 0.01
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.integers(1, 9), st.integers(1, 5), st.integers(0, 99))
-def test_a_pass_holds_every_record_once_in_parts_of_one_task(
-    sizes: list[int], limit: int, each: int, seed: int
-) -> None:
-    what = Mean(*(Numbers(tuple(range(size)), size) for size in sizes))
-    steps = what.steps(limit, each, np.random.default_rng(seed))
-    parts = [part for step in steps for part in step]
-    assert max(len(step) for step in steps) <= each
+SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=30)
+
+
+def numbered(sizes: Sequence[int]) -> Mean:
+    return Mean(*(Numbers(tuple(range(size)), size) for size in sizes))
+
+
+@given(SIZES, st.integers(1, 9), st.integers(0, 99))
+def test_parts_hold_every_record_once(sizes: list[int], limit: int, seed: int) -> None:
+    what = numbered(sizes)
+    parts = what.parts(limit, np.random.default_rng(seed))
     assert max(len(part.rows) for part in parts) <= limit
     for group in what.groups:
         rows = torch.cat([part.rows for part in parts if part.group is group])
         assert sorted(rows.tolist()) == list(range(len(group.values)))
-    assert len(what.steps(limit, each, np.random.default_rng(seed + 1))) == len(steps)
+    assert len(what.parts(limit, np.random.default_rng(seed + 1))) == len(parts)
+
+
+@given(SIZES, st.integers(1, 9), st.integers(0, 99))
+def test_of_each_task_no_more_than_the_limit_is_drawn(sizes: list[int], limit: int, seed: int) -> None:
+    what = numbered(sizes)
+    parts = what.drawn(limit, np.random.default_rng(seed))
+    assert len(parts) == len(sizes)
+    for group in what.groups:
+        (rows,) = (part.rows.tolist() for part in parts if part.group is group)
+        assert rows == sorted(set(rows) & set(range(len(group.values))))
+        assert len(rows) == min(limit, len(group.values))
+
+
+def test_passes_draw_other_records_and_the_same_seed_the_same() -> None:
+    what = numbered([200])
+    ((one,), (two,), (again,)) = (what.drawn(48, np.random.default_rng(seed)) for seed in (0, 1, 0))
+    assert not torch.equal(one.rows, two.rows)
+    assert torch.equal(one.rows, again.rows)
+
+
+def test_a_training_reads_no_more_of_a_task_in_a_pass() -> None:
+    training = OfflineTraining(
+        numbered([3, 30, 5]), replace(CONFIG, epochs=2), appraise=lambda: NOT_APPRAISED, rng=np.random.default_rng(0)
+    )
+    assert training.run().samples == 2 * (3 + 4 + 4)
+
+
+@given(SIZES, st.integers(1, 5), st.integers(0, 99))
+def test_steps_hold_every_part_once(sizes: list[int], each: int, seed: int) -> None:
+    what, rng = numbered(sizes), np.random.default_rng(seed)
+    parts = what.drawn(9, rng)
+    steps = what.steps(parts, each, rng)
+    assert max(len(step) for step in steps) <= each
+    assert sorted(id(part) for step in steps for part in step) == sorted(map(id, parts))
 
 
 def test_a_step_holds_parts_of_about_one_length_and_passes_differ() -> None:
     what = Mean(*(Numbers((1.0,) * 6, length) for length in (5, 30, 6, 29)))
-    first, second = (what.steps(4, 4, np.random.default_rng(seed)) for seed in (0, 1))
+    first, second = (what.steps(what.parts(4, rng), 4, rng) for rng in map(np.random.default_rng, (0, 1)))
     for step in first:
         lengths = [part.group.padded for part in step]
         assert max(lengths) - min(lengths) < 10

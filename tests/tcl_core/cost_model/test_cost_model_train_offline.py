@@ -19,7 +19,7 @@ from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 
 Data = tuple[tuple[TaskGroup, ...], tuple[TaskGroup, ...]]
-CONFIG = OfflineConfig(epochs=12, patience=6, learning_rate=3e-3, group_limit=16)
+CONFIG = OfflineConfig(epochs=12, patience=6, learning_rate=3e-3, tasks_per_step=1)
 ITERATED = ("lstm", "mamba", "mlp", "transformer")
 
 
