@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
+import platform
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,16 +21,21 @@ from types import FrameType, ModuleType
 from typing import Final
 
 _PACKAGE: Final = "tvm.s_tir.tensor_intrin"
-_MODULES: Final = {"llvm": ("x86", "arm_cpu", "riscv_cpu"), "cuda": ("cuda",)}
-"""Which of the package's modules a kind of target's schedules may name."""
+_OF_PROCESSORS: Final = {"x86_64": "x86", "AMD64": "x86", "aarch64": "arm_cpu", "arm64": "arm_cpu"}
+"""Which module holds a processor's intrinsics, by `platform.machine()`. The others' take half a second to import, and
+no schedule for this machine names them."""
+_ALL_PROCESSORS: Final = ("x86", "arm_cpu", "riscv_cpu")
 
 _importing = threading.Lock()
 
 
 def import_tensor_intrinsics(kind: str) -> None:
-    """Register the tensor intrinsics of `kind` ("llvm" or "cuda") in this process. Idempotent and thread-safe."""
+    """Register the tensor intrinsics of `kind` ("cuda", or "llvm" for this machine's processor) in this process.
+
+    Idempotent and thread-safe.
+    """
     with _importing:
-        names = [f"{_PACKAGE}.{name}" for name in _MODULES[kind]]
+        names = [f"{_PACKAGE}.{name}" for name in _modules(kind, platform.machine())]
         if all(name in sys.modules for name in names):
             return
         # TVM first and unpatched: what it pulls in may ask `getmodule` about files that are only half imported.
@@ -38,6 +44,13 @@ def import_tensor_intrinsics(kind: str) -> None:
         with _remembered_modules():
             for name in names:
                 importlib.import_module(name)
+
+
+def _modules(kind: str, machine: str) -> tuple[str, ...]:
+    """The package's modules that schedules for a kind of target may name."""
+    if kind == "cuda":
+        return ("cuda",)
+    return (_OF_PROCESSORS[machine],) if machine in _OF_PROCESSORS else _ALL_PROCESSORS
 
 
 def _enter_unread(package: str) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import platform
 import subprocess
 import sys
 
 import pytest
 
 from tcl_core import tvm_import
+
+_ON_ARM = platform.machine() in {"aarch64", "arm64"}
+_INTRINSICS = {False: ("dot_16x4_vnni", "dot_4x4_i8i8s32_neon"), True: ("dot_4x4_i8i8s32_neon", "dot_16x4_vnni")}
 
 _FRESH = """
 import inspect, sys
@@ -25,13 +29,14 @@ from tvm.s_tir import TensorIntrin
 calls = 0
 import_tensor_intrinsics("llvm")
 assert inspect.getmodule is counting
-assert TensorIntrin.get("dot_16x4_vnni") is not None
-assert TensorIntrin.get("dot_4x4_i8i8s32_neon") is not None
+own, other = INTRINSICS
+assert TensorIntrin.get(own) is not None
+assert TensorIntrin.get(other, allow_missing=True) is None
 assert TensorIntrin.get(CUDA, allow_missing=True) is None
 import_tensor_intrinsics("cuda")
 assert TensorIntrin.get(CUDA) is not None
 print(calls)
-""".replace("CUDA", '"wmma_sync_16x16x16_f16f16f32"')
+""".replace("CUDA", '"wmma_sync_16x16x16_f16f16f32"').replace("INTRINSICS", repr(_INTRINSICS[_ON_ARM]))
 
 
 @pytest.mark.slow
