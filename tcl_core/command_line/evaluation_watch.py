@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.passes import told_of
 
 if TYPE_CHECKING:
     from tcl_core.evaluation.cells import CellProgress
@@ -45,9 +46,7 @@ class EvaluationWatch:
             self._bars[told.table] = self._bar.add_task(told.table, total=told.total, detail="")
         detail = f"{told.row}, seed {told.seed}"
         if told.epoch is not None:
-            detail += f", pass {told.epoch.epoch} of at most {told.epoch.epochs}"
-            if told.epoch.validation_top1 is not None:
-                detail += f", validation top-1 {told.epoch.validation_top1:.4f}"
+            detail += f", pass {told.epoch.epoch} of at most {told.epoch.epochs}: {told_of(told.epoch)}"
         if told.words:
             detail += f", {told.words}"
         self._bar.update(self._bars[told.table], completed=told.done, detail=detail)

@@ -8,6 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
+_UNBOUND_WIDTH = 200
+"""Of what is written to a file or a pipe: no table of ours is wider. rich takes 80 there and cuts columns short."""
+
 
 class Output:
     """Where a subcommand writes.
@@ -20,11 +23,18 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.json = as_json
-        self.status = Console(stderr=True, highlight=False)
-        self.result = self.status if as_json else Console(highlight=False)
+        self.status = _console(stderr=True)
+        self.result = self.status if as_json else _console(stderr=False)
 
     def emit(self, value: dict[str, Any]) -> None:
         """The JSON object, if one was asked for."""
         if self.json:
             sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
             sys.stdout.flush()
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal:
+        console.width = _UNBOUND_WIDTH
+    return console

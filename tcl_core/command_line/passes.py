@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tcl_core.command_line.output import Output
-from tcl_core.cost_model.base import EpochReport
+
+if TYPE_CHECKING:
+    from tcl_core.cost_model.base import EpochReport
 
 
 class PassWatch:
@@ -47,7 +50,7 @@ class PassWatch:
 
     def show(self, report: EpochReport) -> None:
         """Take in one pass."""
-        told = _told(report)
+        told = told_of(report)
         if self._bar_id is not None:
             self._bar.update(
                 self._bar_id, completed=report.epoch, total=report.epochs, description=f"{self._phase}: {told}"
@@ -56,7 +59,8 @@ class PassWatch:
             self._console.print(f"pass {report.epoch} of {report.epochs}: {told}", soft_wrap=True, markup=False)
 
 
-def _told(report: EpochReport) -> str:
+def told_of(report: EpochReport) -> str:
+    """A pass in a few words: loss, and what was found on the validation tasks."""
     loss = "no loss" if report.loss is None else f"loss {report.loss:.4f}"
     if report.validation_pairs is None or report.validation_top1 is None:
         return loss

@@ -1,0 +1,26 @@
+"""The two streams: what a file gets is whole."""
+
+from __future__ import annotations
+
+import pytest
+from rich.table import Table
+
+from tcl_core.command_line.output import Output
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_no_column_is_cut_where_nobody_looks(as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("a column with a long name", *(f"another, the {at}." for at in range(6)))
+    table.add_row(*("0.9600 ± 0.0103" for _ in range(7)))
+    Output(as_json=as_json).result.print(table)
+    captured = capsys.readouterr()
+    text, other = (captured.err, captured.out) if as_json else (captured.out, captured.err)
+    assert "…" not in text and text.count("0.9600 ± 0.0103") == 7 and "a column with a long name" in text
+    assert not other
+
+
+def test_the_object_is_alone_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(as_json=True)
+    output.result.print("for a person")
+    output.emit({"a": 1})
+    assert capsys.readouterr().out == '{"a": 1}\n'
