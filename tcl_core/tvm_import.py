@@ -48,9 +48,8 @@ def import_tensor_intrinsics(kind: str) -> None:
 
 def _modules(kind: str, machine: str) -> tuple[str, ...]:
     """The package's modules that schedules for a kind of target may name."""
-    if kind == "cuda":
-        return ("cuda",)
-    return (_OF_PROCESSORS[machine],) if machine in _OF_PROCESSORS else _ALL_PROCESSORS
+    processors = (_OF_PROCESSORS[machine],) if machine in _OF_PROCESSORS else _ALL_PROCESSORS
+    return {"cuda": ("cuda",), "llvm": processors}[kind]
 
 
 def _enter_unread(package: str) -> None:

@@ -9,12 +9,13 @@ import copy
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tcl_core.config import LEARNING_RATES, OfflineConfig, TrainingConfig
@@ -71,22 +72,21 @@ class Course(ABC, Generic[Group]):
 
         The number of parts is the same each time.
         """
-        found = []
-        for index in rng.permutation(len(self.groups)):
-            group = self.groups[index]
-            rows = rng.permutation(self.size(group))
-            for part in np.array_split(rows, -(-len(rows) // limit)):
-                found.append(Part(group=group, rows=torch.tensor(np.sort(part))))
-        return found
+        return [
+            _part(group, rows)
+            for group, whole in self._shuffled(rng)
+            for rows in np.array_split(whole, -(-len(whole) // limit))
+        ]
 
     def drawn(self, limit: int, rng: np.random.Generator) -> list[Part[Group]]:
         """One part of each task, in a new order; of a task larger than `limit` as many records, drawn at random."""
-        found = []
+        return [_part(group, whole[:limit]) for group, whole in self._shuffled(rng)]
+
+    def _shuffled(self, rng: np.random.Generator) -> Iterator[tuple[Group, NDArray[np.int64]]]:
+        """Every group in a new order, with its rows in a new order."""
         for index in rng.permutation(len(self.groups)):
             group = self.groups[index]
-            rows = rng.permutation(self.size(group))[:limit]
-            found.append(Part(group=group, rows=torch.tensor(np.sort(rows))))
-        return found
+            yield group, rng.permutation(self.size(group))
 
     def steps(self, parts: Sequence[Part[Group]], each: int, rng: np.random.Generator) -> list[list[Part[Group]]]:
         """The parts, `each` to a step, where possible of about equal length: padding is wasted work."""
@@ -96,6 +96,10 @@ class Course(ABC, Generic[Group]):
             near = sorted(parts[low : low + window], key=lambda part: self.length(part.group))
             found += [near[first : first + each] for first in range(0, len(near), each)]
         return [found[index] for index in rng.permutation(len(found))]
+
+
+def _part(group: Group, rows: NDArray[np.int64]) -> Part[Group]:
+    return Part(group=group, rows=torch.tensor(np.sort(rows)))
 
 
 def online_optimiser(network: nn.Module, config: TrainingConfig, name: str) -> Adam:

@@ -82,7 +82,7 @@ class OfflineTraining(Generic[Group]):
         self._taken = 0
         self._best_value: float | None = None
         self._samples = 0
-        self._steps = -(-len(course.groups) // config.tasks_per_step)
+        self._steps = max(1, -(-len(course.groups) // config.tasks_per_step))
         self._epochs = min(config.epochs, -(-config.most_steps // self._steps))
 
     def run(self) -> FitReport:
