@@ -105,12 +105,15 @@ def _transpose(arrays: list[Array], attributes: Any, _shape: tuple[int, ...]) ->
 
 
 def _block(arrays: list[Array], _: Any, shape: tuple[int, ...]) -> Array | None:
-    """NCHW -> NCHW[b]c and OIHW -> OIHW[b]i[b]o, told apart by rank; None for other transforms."""
+    """NCHW -> NCHW[b]c, OIHW -> OIHW[b]o and OIHW -> OIHW[b]i[b]o, told apart by shape; None for other transforms."""
     if arrays[0].ndim != 4:
         return None
     if len(shape) == 5 and shape[:1] + shape[2:4] == (arrays[0].shape[0], *arrays[0].shape[2:]):
         batch, chunks, height, width, lanes = shape
         return arrays[0].reshape(batch, chunks, lanes, height, width).transpose(0, 1, 3, 4, 2)
+    if len(shape) == 5 and shape[1:4] == arrays[0].shape[1:]:
+        chunks, inside, height, width, lanes = shape
+        return arrays[0].reshape(chunks, lanes, inside, height, width).transpose(0, 2, 3, 4, 1)
     if len(shape) == 6 and shape[2:4] == arrays[0].shape[2:]:
         outer, inner, height, width, inside, outside = shape
         return arrays[0].reshape(outer, outside, inner, inside, height, width).transpose(0, 2, 4, 5, 3, 1)

@@ -113,10 +113,22 @@ def test_groups_may_read_other_blocks_than_they_write(tools: Any, channels: tupl
     assert convolutions(network) == ["group_conv2d_NCHWc"]
 
 
-@pytest.mark.parametrize(("channels", "groups"), [((48, 48), 2), ((12, 32), 2), ((48, 64), 4)])
-def test_groups_across_blocks_stay(tools: Any, channels: tuple[int, int], groups: int) -> None:
-    """24 of 48 channels are a block of 16 and a half, 12 fill none, as what is written or as what is read."""
-    assert convolutions(imported(grouped(tools, channels, groups), 512)) == ["group_conv2d_nchw"]
+@pytest.mark.parametrize(("channels", "groups"), [((48, 48), 2), ((12, 32), 2), ((48, 64), 4), ((68, 68), 4)])
+def test_groups_across_blocks_read_channels_as_they_are(tools: Any, channels: tuple[int, int], groups: int) -> None:
+    """24 of 48 channels are a block of 16 and a half, 12 and 17 fill none; each group writes whole blocks."""
+    network = compared(grouped(tools, channels, groups), (1, channels[0], 9, 9))
+    expected = "conv2d_NCHW_NCHWc" if channels[1] // groups != 17 else "group_conv2d_nchw"
+    assert convolutions(network) == [expected]
+
+
+@pytest.mark.parametrize(("channels", "groups", "inside"), [((32, 32), 8, 16), ((32, 64), 8, 8), ((32, 32), 16, 2)])
+def test_groups_that_share_a_block_are_one_with_zeros_between_them(
+    tools: Any, channels: tuple[int, int], groups: int, inside: int
+) -> None:
+    """Up to four: eight groups of two channels stay what they were."""
+    network = compared(grouped(tools, channels, groups), (1, channels[0], 9, 9))
+    (task,) = (task for task in network.tasks if "conv2d" in task.anchor)
+    assert [axis.extent for axis in task.axes if axis.kind == "reduce"] == [inside, 3, 3]
 
 
 def test_channels_that_fill_half_a_vector_are_blocked_by_that(tools: Any) -> None:
@@ -126,12 +138,12 @@ def test_channels_that_fill_half_a_vector_are_blocked_by_that(tools: Any) -> Non
         tools.node("Mul", ["a", "s"], ["m"]),
         tools.node("Conv", ["m", "w1"], ["y"], kernel_shape=[1, 1]),
     ]
-    weights = [tools.tensor("w0", weight(24, 16, 1, 1)), tools.tensor("w1", weight(16, 24, 1, 1))]
+    weights = [tools.tensor("w0", weight(8, 16, 1, 1)), tools.tensor("w1", weight(16, 8, 1, 1))]
     shape = [1, 16, 4, 4]
     path = tools.save(tools.model(nodes, [tools.value("x", shape)], [tools.value("y", shape)], weights))
     network = imported(path, 512)
     assert sum("conv2d_NCHWc" in task.name for task in network.tasks) == 2
-    assert any((1, 3, 4, 4, 8) in [argument.shape for argument in task.arguments] for task in network.tasks)
+    assert any((1, 1, 4, 4, 8) in [argument.shape for argument in task.arguments] for task in network.tasks)
     assert sum("layout_transform" in task.name for task in network.tasks) == 2  # at both ends
 
 

@@ -123,7 +123,7 @@ def test_every_product_of_a_transformer_has_more_rows_and_they_are_added_once() 
     assert len(made) == 8
     assert all(shape[-2] == LONGER for shape in made)
     script = module.script()
-    assert script.count("R.call_tir(cls.pad_rows") == 1
+    assert script.count("R.call_tir(cls.pad_zeros") == 1
     assert (1, HEADS, LONGER, TOKENS) in made, "keys are cut: no query meets the rows added"
 
 

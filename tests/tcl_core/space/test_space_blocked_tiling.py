@@ -12,7 +12,7 @@ import tvm
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
-from tcl_core.network.blocked import _grouped
+from tcl_core.network.convolutions import grouped
 from tcl_core.space.blocked_tiling import put_rows_first
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
@@ -29,7 +29,7 @@ def convolution(rows: int, *, window: int = 1, stride: int = 1) -> Task:
     size = rows * stride
     data = te.placeholder((1, 2, size, size, LANE_COUNT), name="data")
     kernel = te.placeholder((4, INSIDE, window, window, LANE_COUNT), name="kernel")
-    result = _grouped(data, kernel, [stride] * 2, [window // 2] * 4, [1, 1], GROUPS)
+    result = grouped(data, kernel, [stride] * 2, [window // 2] * 4, [1, 1], GROUPS)
     return task_of("convolution", [data, kernel, topi.nn.relu(result)])
 
 

@@ -13,7 +13,7 @@ import tvm
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Replay, Sketch
-from tcl_core.network.blocked import _from_plain, _grouped
+from tcl_core.network.convolutions import DENSE, from_plain, grouped, of_first
 from tcl_core.network.winograd import product
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
@@ -37,13 +37,27 @@ def convolution(size: int = 14, window: int = 3, *, chunks: int = 4) -> list[Any
 def strided() -> list[Any]:
     data = te.placeholder((1, 3, 15, 15), name="data")
     kernel = te.placeholder((4, 3, 3, 3, LANES), name="kernel")
-    return [data, kernel, _from_plain(data, kernel, [2, 2], [1, 1, 1, 1], [1, 1])]
+    return [data, kernel, from_plain(data, kernel, [2, 2], [1, 1, 1, 1], [1, 1], 1)]
 
 
 def in_groups() -> list[Any]:
     data = te.placeholder((1, 4, 8, 8, LANES), name="data")
     kernel = te.placeholder((4, 16, 3, 3, LANES), name="kernel")
-    return [data, kernel, _grouped(data, kernel, [1, 1], [1] * 4, [1, 1], 2)]
+    return [data, kernel, grouped(data, kernel, [1, 1], [1] * 4, [1, 1], 2)]
+
+
+def in_groups_from_plain() -> list[Any]:
+    """Of 5 channels each, into two blocks each."""
+    data = te.placeholder((1, 10, 8, 8), name="data")
+    kernel = te.placeholder((4, 5, 3, 3, LANES), name="kernel")
+    return [data, kernel, from_plain(data, kernel, [1, 1], [1] * 4, [1, 1], 2)]
+
+
+def of_first_channels(groups: int = 1) -> list[Any]:
+    """12 of 16 channels, or two groups of 8."""
+    data = te.placeholder((1, 2, 8, 8, LANES), name="data")
+    kernel = te.placeholder((4, 3, 3, 12 if groups == 1 else LANES, LANES), name="kernel")
+    return [data, kernel, of_first(data, kernel, [1, 1], [1] * 4, [1, 1], groups, DENSE)]
 
 
 def matrices(rows: int = 24, columns: int = 48) -> list[Any]:
@@ -68,6 +82,9 @@ KERNELS: dict[str, Callable[[], list[Any]]] = {
     "seven rows": lambda: convolution(7),
     "strides, from a plain layout": strided,
     "groups of whole blocks": in_groups,
+    "groups from a plain layout": in_groups_from_plain,
+    "the first channels": of_first_channels,
+    "groups by channel": lambda: of_first_channels(2),
     "matrices": matrices,
     "one row": lambda: matrices(1, 64),
     "heads": heads,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,7 @@ KERNELS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], tuple[int, 
     "layout": (unblocked, lambda a: 2 * a.transpose(0, 1, 4, 2, 3).reshape(1, 32, 6, 10), (1, 2, 6, 10, 16)),
     "long": (lambda data: topi.nn.relu(data), lambda a: np.maximum(a, 0), (3, 500)),  # noqa: PLW0108
     "pieces": (in_pieces, lambda a: 2 * (a + a[np.arange(len(a)) // 4 * 4]), (22, 16)),
+    "short": (topi.transpose, np.transpose, (7, 40)),
     "padded": (lambda data: topi.nn.pad(data, (1, 2)), lambda a: np.pad(a, ((1, 1), (2, 2))), (7, 9)),
 }
 
@@ -139,8 +141,16 @@ def test_one_value_has_nothing_to_tile(scalar_task: Task) -> None:
     assert isinstance(space.replay(Candidate(scalar_task.key, 0, ())), Replay)
 
 
-def test_a_last_loop_that_fills_no_register_is_left_to_metaschedule() -> None:
-    assert len(DesignSpace(spatial(topi.nn.relu, (64, 7)), CPU_TARGET).sketches) == 1
+def test_a_last_loop_that_fills_no_register_is_not_vectorised() -> None:
+    space = DesignSpace(spatial(topi.nn.relu, (64, 7)), CPU_TARGET)
+    replay = space.replay(Candidate("spatial", 1, ((8, 8), (0,))))
+    assert isinstance(replay, Replay)
+    script = tvm.ir.load_json(replay.module_json).script()
+    assert re.findall(r"T.vectorized\((\d+)\)", script) == ["1"]
+
+
+def test_a_few_values_are_left_to_metaschedule() -> None:
+    assert len(DesignSpace(spatial(topi.nn.relu, (1, 7)), CPU_TARGET).sketches) == 1
 
 
 def test_a_gpu_keeps_its_own_sketches() -> None:

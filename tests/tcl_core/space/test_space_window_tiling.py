@@ -13,7 +13,7 @@ import tvm
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, DecisionKind, Replay, Task
-from tcl_core.network.blocked import _depthwise
+from tcl_core.network import convolutions
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
@@ -36,7 +36,7 @@ def depthwise(window: Window, behind: Callable[[Any], Any] | None) -> Task:
     data = te.placeholder((1, CHUNKS, window.rows, window.rows, LANE_COUNT), name="data")
     kernel = te.placeholder((CHUNKS, 1, window.size, window.size, 1, LANE_COUNT), name="kernel")
     steps = [window.stride] * 2, [window.padding] * 4, [window.dilation] * 2
-    result = _depthwise(data, kernel, *steps)
+    result = convolutions.depthwise(data, kernel, *steps)
     last = result if behind is None else behind(result)
     return task_of("depthwise", [data, kernel, last])
 

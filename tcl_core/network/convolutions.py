@@ -1,0 +1,187 @@
+"""Tensor expressions of convolutions in a blocked layout, and how their weights lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import te, topi
+
+from tcl_core.network.constants import Array
+
+DENSE = "conv2d_NCHWc"
+DEPTHWISE = "depthwise_conv2d_NCHWc"
+GROUPED = "group_conv2d_NCHWc"
+FROM_PLAIN = "conv2d_NCHW_NCHWc"
+
+
+def from_plain(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int], groups: int) -> Any:
+    """Convolution, dense or in groups of whole blocks, of channels that fill no block into blocked ones: topi has none.
+
+    Args:
+        data: [batch, channels, height, width].
+        kernel: [chunks, channels of a group, height, width, lanes].
+        padding: top, left, bottom, right.
+    """
+    window = _Window(data, kernel.shape[2:4], strides, padding, dilation)
+    padded = window.padded(data)
+    chunks, inside, lanes = (int(extent) for extent in (*kernel.shape[:2], kernel.shape[4]))
+    ic, (kh, kw) = te.reduce_axis((0, inside), name="ic"), window.axes()
+
+    def result(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
+        read = padded[(n, _channel(c, ic, chunks // groups, inside, groups), *window.at(h, w, kh, kw))]
+        return te.sum(read * kernel[c, ic, kh, kw, b], axis=[ic, kh, kw])
+
+    return te.compute((int(data.shape[0]), chunks, *window.shape, lanes), result, name=FROM_PLAIN)
+
+
+def of_first(
+    data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int], groups: int, name: str
+) -> Any:
+    """Blocked convolution, dense or in groups of whole blocks, of the first channels of its data.
+
+    Args:
+        data: [batch, chunks, height, width, lanes].
+        kernel: [chunks, height, width, channels of a group, lanes]; its lanes may be others than the data's.
+        padding: top, left, bottom, right.
+    """
+    window = _Window(data, kernel.shape[1:3], strides, padding, dilation)
+    padded = window.padded(data)
+    chunks, inside, lanes, from_ = (int(extent) for extent in (*kernel.shape[::3], kernel.shape[4], data.shape[4]))
+    ic, (kh, kw) = te.reduce_axis((0, inside), name="ic"), window.axes()
+
+    def result(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
+        channel = _channel(c, ic, chunks // groups, inside, groups)
+        read = padded[(n, channel // from_, *window.at(h, w, kh, kw), channel % from_)]
+        return te.sum(read * kernel[c, kh, kw, ic, b], axis=[ic, kh, kw])
+
+    return te.compute((int(data.shape[0]), chunks, *window.shape, lanes), result, name=name)
+
+
+def depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int]) -> Any:
+    """Blocked depthwise convolution: topi only declares one.
+
+    Args:
+        data: [batch, chunks, height, width, lanes].
+        kernel: [chunks, 1, height, width, 1, lanes].
+        padding: top, left, bottom, right.
+    """
+    window = _Window(data, kernel.shape[2:4], strides, padding, dilation)
+    padded = window.padded(data)
+    kh, kw = window.axes()
+    batch, chunks, lanes = (int(data.shape[axis]) for axis in (0, 1, 4))
+    return te.compute(
+        (batch, chunks, *window.shape, lanes),
+        lambda n, c, h, w, b: te.sum(
+            padded[(n, c, *window.at(h, w, kh, kw), b)] * kernel[c, 0, kh, kw, 0, b], axis=[kh, kw]
+        ),
+        name=DEPTHWISE,
+    )
+
+
+def grouped(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int], groups: int) -> Any:
+    """Blocked convolution in groups of channels: topi has it for whole numbers only.
+
+    Args:
+        data: [batch, chunks, height, width, lanes].
+        kernel: [chunks, channels of a group, height, width, lanes]; its lanes may be others than the data's.
+        padding: top, left, bottom, right.
+    """
+    window = _Window(data, kernel.shape[2:4], strides, padding, dilation)
+    padded = window.padded(data)
+    chunks, inside, lanes, from_ = (int(extent) for extent in (*kernel.shape[:2], kernel.shape[4], data.shape[4]))
+    outside = chunks * lanes // groups
+    ic, (kh, kw) = te.reduce_axis((0, inside), name="ic"), window.axes()
+
+    def result(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
+        group = c // (outside // lanes) if outside % lanes == 0 else c * (lanes // outside) + b // outside
+        channel = group * inside + ic
+        read = padded[(n, channel // from_, *window.at(h, w, kh, kw), channel % from_)]
+        return te.sum(read * kernel[c, ic, kh, kw, b], axis=[ic, kh, kw])
+
+    return te.compute((int(data.shape[0]), chunks, *window.shape, lanes), result, name=GROUPED)
+
+
+def _channel(chunk: Any, inside: Any, chunks: int, channels: int, groups: int) -> Any:
+    """Which channel a chunk of results reads as its group's `inside`: groups have so many chunks and read so many."""
+    return inside if groups == 1 else chunk // chunks * channels + inside
+
+
+def channels_read(weights: Array) -> int:
+    """How many of its first input channels a convolution reads, in half blocks: the last may have zeros for weights.
+
+    Args:
+        weights: [chunks, input chunks, height, width, input lanes, lanes].
+    """
+    used = np.flatnonzero(weights.any(axis=(0, 2, 3, 5)))  # chunk by chunk, as channels are
+    half = weights.shape[4] // 2 or 1
+    return -(-(int(used[-1]) + 1) // half) * half if used.size else half
+
+
+def by_channel(weights: Array, channels: int) -> Array:
+    """Those of the first input channels, as `of_first` reads them.
+
+    Args:
+        weights: [chunks, input chunks, height, width, input lanes, lanes].
+    """
+    chunks, outer, height, width, inner, lanes = weights.shape
+    side_by_side = weights.transpose(0, 2, 3, 1, 4, 5).reshape(chunks, height, width, outer * inner, lanes)
+    return np.ascontiguousarray(side_by_side[:, :, :, :channels])
+
+
+def whole_groups(weights: Array, groups: int) -> tuple[Array, int]:
+    """Those of groups that share a block as one, zero between them, as `of_first` reads them; and how many groups.
+
+    All lanes of a vector read the same number then, which `space.register_tiling` wants: a ResNeXt's 3x3 convolution in
+    32 groups of 4 channels, at 56 x 56 on 2 threads of a Zen 5, took 893 us after 34 trials of MetaSchedule's tiles,
+    and takes 245 with four times the work; one in 32 groups of 8, at 28 x 28, 800 us after 8 and now 119.
+
+    Args:
+        weights: [chunks, channels of a group, height, width, lanes].
+    """
+    chunks, inside, height, width, lanes = weights.shape
+    outside = chunks * lanes // groups
+    together = lanes // outside
+    whole = np.zeros((chunks, height, width, together, inside, together, outside), weights.dtype)
+    parted = weights.transpose(0, 2, 3, 1, 4).reshape(chunks, height, width, inside, together, outside)
+    for group in range(together):
+        whole[:, :, :, group, :, group] = parted[..., group, :]
+    return whole.reshape(chunks, height, width, together * inside, lanes), groups // together
+
+
+class _Window:
+    """What a convolution reads of a picture [batch, channels, height, width, ...] for one result.
+
+    Attributes:
+        shape: results in height and width.
+    """
+
+    def __init__(
+        self, data: Any, extents: Any, strides: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+    ) -> None:
+        """`padding`: top, left, bottom, right; `extents`: height and width of the window."""
+        self._extents = tuple(int(extent) for extent in extents)
+        self._strides, self._dilation = strides, dilation
+        self._before, self._after = padding[:2], padding[2:]
+        self.shape = tuple(
+            (int(size) + before + after - (extent - 1) * gap - 1) // stride + 1
+            for size, before, after, extent, gap, stride in zip(
+                data.shape[2:4], self._before, self._after, self._extents, dilation, strides, strict=True
+            )
+        )
+
+    def padded(self, data: Any) -> Any:
+        """The data with zeros around its pictures."""
+        if not any((*self._before, *self._after)):
+            return data
+        rest = (0,) * (len(data.shape) - 4)
+        return topi.nn.pad(data, (0, 0, *self._before, *rest), (0, 0, *self._after, *rest), name="pad")
+
+    def axes(self) -> tuple[Any, Any]:
+        """The loops over the window."""
+        return te.reduce_axis((0, self._extents[0]), name="kh"), te.reduce_axis((0, self._extents[1]), name="kw")
+
+    def at(self, h: Any, w: Any, kh: Any, kw: Any) -> tuple[Any, Any]:
+        """Row and column of the padded picture that result (h, w) reads at (kh, kw) of its window."""
+        return h * self._strides[0] + kh * self._dilation[0], w * self._strides[1] + kw * self._dilation[1]
