@@ -29,7 +29,7 @@ from tcl_core.space.contexts import unroll_some, vectorise_last, with_rules
 _LARGEST_INNER = 64
 """MetaSchedule's limit for its innermost tiles."""
 _SMALLEST_VECTOR = 8
-"""A last loop shorter than this fills no register, and nothing is vectorised: MetaSchedule takes those around it as well
+"""A last loop shorter than this fills no register, and nothing is vectorised: MetaSchedule takes those around it, too,
 and divides out each lane's place anew. Cut, joined and transposed, 464 x 7 x 7 values took 84 and 69 us by its one
 candidate, and take 9 and 8 (2 threads of a Zen 5)."""
 
