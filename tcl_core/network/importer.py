@@ -25,6 +25,7 @@ from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.load import LoadedNetwork
+from tcl_core.network.panels import lay_out_weights
 from tcl_core.network.quantized import spell_out_quantization
 from tcl_core.network.schedule_rules import drop_unknown_rules
 from tcl_core.network.simplify import simplify
@@ -206,7 +207,7 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
         if lanes:
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
             module = block_convolutions(module, lanes, winograd=config.winograd)
-            module = widen_attention(lengthen_rows(module), lanes)
+            module = lay_out_weights(widen_attention(lengthen_rows(module), lanes), lanes)
         if config.fast_math:
             module = fast_math(module, lanes)
         return drop_unknown_rules(relax.get_pipeline("zero")(module), target)

@@ -13,7 +13,7 @@ from typing import Any
 from tvm.ir import TensorLoad
 from tvm.target import codegen
 from tvm.tirx.analysis import undefined_vars
-from tvm.tirx.expr import Add, Mul
+from tvm.tirx.expr import Add, FloorDiv, FloorMod, Mul
 
 _FEWEST_SUMS = 8
 """Sums that must be under way for each addition to wait for none before it: latency 4, two a cycle."""
@@ -155,7 +155,7 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
     if [str(each.min) for each in written] != [str(each) for each in spatial]:
         return None
     lanes = spatial[-1]
-    second = [each for each in factors if each.indices[-1].same_as(lanes) and not reads(each.indices[:-1], lanes)]
+    second = [each for each in factors if _lies_along(each.indices, lanes)]
     first = [each for each in factors if not reads(each.indices, lanes)]
     if len(first) != 1 or len(second) != 1:
         return None
@@ -179,6 +179,22 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
         sums=_sums(second[0], sums, len(spatial)),
         padded=bool(schedule.get_producers(reference)),
         vector=vector,
+    )
+
+
+def _lies_along(indices: Any, lanes: Any) -> bool:
+    """Whether neighbours of the lanes lie side by side, all of them or so many in a panel."""
+    *others, last = indices
+    if last.same_as(lanes):
+        return not reads(others, lanes)
+    panels = [each for each in others if reads([each], lanes)]
+    return (
+        isinstance(last, FloorMod)
+        and last.a.same_as(lanes)
+        and len(panels) == 1
+        and isinstance(panels[0], FloorDiv)
+        and panels[0].a.same_as(lanes)
+        and int(panels[0].b) == int(last.b)
     )
 
 

@@ -65,6 +65,14 @@ def matrices(rows: int = 24, columns: int = 48) -> list[Any]:
     return [left, right, topi.nn.relu(topi.nn.matmul(left, right))]
 
 
+def panels(of: int = 16) -> list[Any]:
+    """A matrix of 64 columns, each two vectors of them by themselves; unless `of` is 16, some are left out."""
+    data, kernel = te.placeholder((12, 20), name="data"), te.placeholder((64 // of, 20, 16), name="kernel")
+    k = te.reduce_axis((0, 20), name="k")
+    result = te.compute((12, 64), lambda i, j: te.sum(data[i, k] * kernel[j // of, k, j % 16], axis=[k]))
+    return [data, kernel, topi.nn.relu(result)]
+
+
 def heads() -> list[Any]:
     left, right = te.placeholder((3, 12, 20), name="left"), te.placeholder((3, 20, 16), name="right")
     return [left, right, topi.nn.batch_matmul(left, right, transpose_b=False)]
@@ -86,6 +94,7 @@ KERNELS: dict[str, Callable[[], list[Any]]] = {
     "the first channels": of_first_channels,
     "groups by channel": lambda: of_first_channels(2),
     "matrices": matrices,
+    "panels": panels,
     "one row": lambda: matrices(1, 64),
     "heads": heads,
     "winograd": winograd,
@@ -167,6 +176,17 @@ def test_the_order_of_tiles_is_open() -> None:
     assert all(len(domain.values) > 1 for sketch in space.sketches for domain in sketch.domains[:1])
 
 
+def test_panels_are_tiled_as_the_matrix_would_be() -> None:
+    panelled, plain = (
+        DesignSpace(task_of("product", each), CPU_TARGET).sketches for each in (panels(), matrices(12, 64))
+    )
+    assert [sketch.domains for sketch in panelled] == [sketch.domains for sketch in plain]
+
+
+def overlapping() -> list[Any]:
+    return panels(8)
+
+
 def plain() -> list[Any]:
     data, kernel = te.placeholder((1, 8, 9, 9), name="data"), te.placeholder((8, 8, 3, 3), name="kernel")
     return [data, kernel, topi.nn.conv2d_nchw(data, kernel, 1, 1, 1)]
@@ -186,7 +206,7 @@ def summed() -> list[Any]:
     return [data, topi.sum(data, axis=0)]
 
 
-@pytest.mark.parametrize("make", [plain, across, odd, summed])
+@pytest.mark.parametrize("make", [plain, across, odd, summed, overlapping])
 def test_what_has_no_lanes_is_left_to_metaschedule(make: Callable[[], list[Any]]) -> None:
     task = task_of("other", make())
     stock = DesignSpace(task, CPU_TARGET, stock=True)
