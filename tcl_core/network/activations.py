@@ -13,7 +13,7 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import along_axis, constant_array, static_shape
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.rewriting import op_name, rewritten
 
 
 def spell_out_activations(module: Any) -> Any:
@@ -25,7 +25,7 @@ def spell_out_activations(module: Any) -> Any:
 class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        spelled = _SPELLINGS.get(getattr(call.op, "name", ""))
+        spelled = _SPELLINGS.get(op_name(call))
         if spelled is None or static_shape(op) is None:
             return call
         replacement = spelled(call, self.builder_.emit)

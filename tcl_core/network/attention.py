@@ -15,7 +15,7 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.rewriting import op_name, rewritten
 
 _SOFTMAX = "relax.nn.softmax"
 _MATMUL = "relax.matmul"
@@ -104,7 +104,7 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def _collect(self, variable: Any) -> set[str]:
         """Add to the chain what leads to the scores and is read nowhere else; names of the operators on it."""
         call, shape = self._uses.call(variable), static_shape(variable)
-        name = _name(call)
+        name = op_name(call)
         last = name == _SOFTMAX and call.attrs.axis in {-1, len(shape or ()) - 1}
         known = last or name in _ELEMENTWISE or _is_product(call)
         fits = known and shape and shape[-1] == self._extent and variable not in self._chain
@@ -140,11 +140,11 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if expression not in self._chain:
             return self._padded(self.visit_expr(expression), -1)
         call = self._uses.call(expression)
-        if _name(call) == _MATMUL:
+        if op_name(call) == _MATMUL:
             left, right = call.args
             return relax.op.matmul(self.visit_expr(left), self._padded(self.visit_expr(right), -1))
         arguments = [self._with_columns(argument) for argument in call.args]
-        if _name(call) == _SOFTMAX:
+        if op_name(call) == _SOFTMAX:
             arguments = [self.builder_.emit(relax.op.add(arguments[0], self._mask()))]
         return relax.Call(call.op, arguments, call.attrs)
 
@@ -164,10 +164,6 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
 def _is_product(call: Any) -> bool:
     """Whether it is a product of float32 matrices of known sizes."""
-    if _name(call) != _MATMUL or call.ty.dtype != "float32":
+    if op_name(call) != _MATMUL or call.ty.dtype != "float32":
         return False
     return all(len(static_shape(argument) or ()) > 1 for argument in call.args)
-
-
-def _name(call: Any) -> str:
-    return str(getattr(getattr(call, "op", None), "name", ""))

@@ -35,14 +35,12 @@ from tcl_core.network.convolutions import (
     of_first,
     whole_groups,
 )
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.rewriting import APART, op_name, rewritten
 from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
 
 _CONVOLUTION = "relax.nn.conv2d"
 _MOST_TOGETHER = 4
 """Groups that are computed as one: so many times the work."""
-_APART = {"op_pattern": 8}
-"""TVM's opaque pattern: fused with nothing."""
 _TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
 """TVM's "out elementwise fusable" pattern: bias, residual and activation behind it become part of it."""
 
@@ -55,7 +53,7 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     depends on the number of channels alone, so that a tensor's layout suits all who read it. With `winograd`, dense 3x3
     ones become its three kernels where these are quicker.
     """
-    block = partial(_block, lanes)
+    block = partial(block_of, lanes)
     barriers = Barriers(block)
     # A scalar constant behind a variable counts as a tensor of another rank there, and ends the layout's way.
     filled = fill_vectors(inline_constants(module), lanes)
@@ -66,7 +64,7 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     return rewritten(shared, _Lowering(shared, winograd))
 
 
-def _block(lanes: int, channels: int) -> int:
+def block_of(lanes: int, channels: int) -> int:
     """By how many of them so many channels are blocked; 0 for not at all."""
     return next((size for size in (lanes, lanes // 2) if size and channels % size == 0), 0)
 
@@ -75,7 +73,7 @@ def _chooser(block: Callable[[int], int]) -> Callable[[Any], dict[str, list[str]
     """Layouts of a call's data, kernel and result, for `ConvertLayout`."""
 
     def choose(call: Any) -> dict[str, list[str]]:
-        if getattr(call.op, "name", "") != _CONVOLUTION:
+        if op_name(call) != _CONVOLUTION:
             return {}
         outside, inside = (int(extent) for extent in call.args[1].ty.shape.values[:2])
         groups, to, from_ = int(call.attrs.groups), block(outside), block(inside)
@@ -110,9 +108,9 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        if getattr(call.op, "name", "") == "relax.layout_transform":
+        if op_name(call) == "relax.layout_transform":
             return self._layout_transform(call, static_shape(op))
-        if getattr(call.op, "name", "") == _CONVOLUTION and str(call.attrs.out_layout).endswith("c"):
+        if op_name(call) == _CONVOLUTION and str(call.attrs.out_layout).endswith("c"):
             return self._convolution(call)
         return call
 
@@ -133,8 +131,9 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         weights = constant_array(call.args[1], self.lookup_binding)
         if tiling is not None and weights is not None:
             return self._winograd(call, kernel_points(weights, tiling), tiling, padding)
-        if weights is not None and channels_read(weights) < weights.shape[1] * weights.shape[4]:
-            kernel = relax.const(by_channel(weights, channels_read(weights)))
+        read = 0 if weights is None else channels_read(weights)
+        if weights is not None and read < weights.shape[1] * weights.shape[4]:
+            kernel = relax.const(by_channel(weights, read))
             return emit(of_first, call.args[0], kernel, *window, 1, DENSE, primfunc_name_hint=DENSE)
         layouts = str(attributes.data_layout), str(attributes.out_layout)
         return emit(topi.nn.conv2d_NCHWc, *call.args, *window, *layouts, str(call.ty.dtype))
@@ -159,7 +158,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def _winograd(self, call: Any, kernel: Any, tiling: Tiling, padding: list[int]) -> Any:
         """`kernel` is at the points. Fused with what is before it, `pack` would compute that again for each point."""
-        packed = self._call(pack, (tiling, tuple(padding)), call.args[0], attributes=_APART)
+        packed = self._call(pack, (tiling, tuple(padding)), call.args[0], attributes=APART)
         products = self._call(product, (), self.builder_.emit(packed), relax.const(kernel))
         read = self.builder_.emit(products)
         return self._call(unpack, (tiling, static_shape(call)), read, attributes=_TAKES_WHAT_FOLLOWS)

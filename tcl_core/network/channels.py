@@ -15,8 +15,8 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.lengthening import Lengthener, Plan, op_name
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.lengthening import Lengthener, Plan
+from tcl_core.network.rewriting import op_name, rewritten
 
 _LEAST_USED = 0.6
 """Share of a vector's lanes that compute something: of half a vector it is a half."""
@@ -79,10 +79,9 @@ class _Channels(Lengthener):
         return None
 
     def remade(self, call: Any, arguments: Any, plan: Plan) -> Any:
-        made = super().remade(call, arguments, plan)
         attributes = call.attrs
         if op_name(call) != _CONVOLUTION or int(attributes.groups) == 1:
-            return made
+            return super().remade(call, arguments, plan)
         out, inside, *_ = static_shape(call.args[1]) or ()
         kinds = ("strides", "padding", "dilation")
         window = {kind: [int(extent) for extent in getattr(attributes, kind)] for kind in kinds}
@@ -100,14 +99,12 @@ class _Channels(Lengthener):
         if weights is None or str(call.ty.dtype) != "float32" or weights.ndim != _PICTURES:
             return None
         out, inside = weights.shape[:2]
-        groups, reads = int(call.attrs.groups), data in self.axes
+        groups, reads, more = int(call.attrs.groups), data in self.axes, self.longer(out) - out
         if groups == 1:
-            more = self.longer(out) != out
             if not (more or reads):
                 return None
             kernel_axes = tuple(axis for axis, wanted in enumerate((more, reads)) if wanted)
-            return Plan(arguments=((1,) * reads, kernel_axes), result=_CHANNELS if more else None)
-        more = self.longer(out) - out
+            return Plan(arguments=((_CHANNELS,) * reads, kernel_axes), result=_CHANNELS if more else None)
         if self._parts(out // groups):
             return Plan(arguments=((), ()), result=None)
         if reads and groups * inside == out and more % inside == 0:

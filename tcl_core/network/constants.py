@@ -18,7 +18,7 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.tirx import IntImm
 
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.rewriting import op_name, rewritten
 
 Array = NDArray[Any]
 
@@ -62,7 +62,7 @@ class _Folder(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        fold = _FOLDS.get(getattr(call.op, "name", ""))
+        fold = _FOLDS.get(op_name(call))
         shape = static_shape(op)
         if fold is None or shape is None:
             return call

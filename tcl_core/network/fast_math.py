@@ -17,7 +17,7 @@ from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import static_shape
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.rewriting import op_name, rewritten
 from tcl_core.network.softmax import lanes_for, softmax_kernel
 
 _TANH_GELU = (math.sqrt(2.0 / math.pi), 0.044715)
@@ -45,7 +45,7 @@ class _FastMath(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        name = getattr(call.op, "name", "")
+        name = op_name(call)
         rewrite = _REWRITES.get(name)
         if (rewrite is None and name != _SOFTMAX) or str(call.args[0].ty.dtype) != "float32":
             return call

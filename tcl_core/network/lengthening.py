@@ -16,9 +16,7 @@ from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator
 
 from tcl_core.network.constants import constant_array, static_shape
-
-_APART = {"op_pattern": 8}
-"""TVM's opaque pattern: fused with nothing. In one kernel with a product MetaSchedule cannot tile it."""
+from tcl_core.network.rewriting import APART, op_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,19 +146,15 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if array is not None:
             return relax.const(np.pad(array, [(0, more) for more in after]))
         before = [0] * len(shape)
+        # Apart: in one kernel with a product MetaSchedule cannot tile it.
         return self.builder_.emit(
             self.builder_.call_te(
-                topi.nn.pad, value, before, after, primfunc_name_hint="pad_zeros", primfunc_attrs=_APART
+                topi.nn.pad, value, before, after, primfunc_name_hint="pad_zeros", primfunc_attrs=APART
             )
         )
 
     def _longer_shape(self, shape: tuple[int, ...], axes: Sequence[int | None]) -> list[int]:
         return [self.longer(extent) if at in axes else extent for at, extent in enumerate(shape)]
-
-
-def op_name(call: Any) -> str:
-    """Of a call's operator; empty for anything else."""
-    return str(getattr(getattr(call, "op", None), "name", ""))
 
 
 def _cut(value: Any, axis: int, shape: tuple[int, ...]) -> Any:

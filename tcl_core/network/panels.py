@@ -16,9 +16,9 @@ import tvm
 from tvm import relax, te
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from tcl_core.network.blocked import block_of
 from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.lengthening import op_name
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.rewriting import op_name, rewritten
 
 _NAME = "matmul"
 
@@ -47,8 +47,8 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if weights is None or shape is None or weights.ndim != 2 or len(shape) < 2:
             return call
         inside, columns = weights.shape
-        lanes = next((width for width in (self._lanes, self._lanes // 2) if width > 1 and columns % width == 0), 0)
-        if not lanes:
+        lanes = block_of(self._lanes, columns)
+        if lanes < 2:
             return call
         panels = weights.reshape(inside, columns // lanes, lanes).transpose(1, 0, 2)
         return self.builder_.call_te(

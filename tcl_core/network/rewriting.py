@@ -1,10 +1,18 @@
-"""How a pass of our own goes over a relax module."""
+"""How a pass of our own goes over a relax module, and what such passes ask of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tvm import relax
+
+APART = {"op_pattern": 8}
+"""Attributes of a function in TVM's opaque pattern: fused with nothing."""
+
+
+def op_name(call: Any) -> str:
+    """Of a call's operator; empty for anything else."""
+    return str(getattr(getattr(call, "op", None), "name", ""))
 
 
 def rewritten(module: Any, rewriter: Any) -> Any:

@@ -16,8 +16,8 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from tcl_core.network.constants import static_shape
-from tcl_core.network.lengthening import Lengthener, Plan, op_name
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.lengthening import Lengthener, Plan
+from tcl_core.network.rewriting import op_name, rewritten
 
 _LAYER_NORM = "relax.nn.layer_norm"
 _UNIT = 8
