@@ -13,10 +13,7 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
     RandomComputeLocation,
 )
 
-_UNROLLED = (0, 16, 64, 512)
-"""MetaSchedule's own choices, which it offers to kernels with reductions only."""
 _VECTORISED = "meta_schedule.vectorize"
-_ROLLED_OUT = "meta_schedule.unroll_explicit"
 
 
 def with_rules(context: Any, rules: Sequence[Any], more_postprocs: Sequence[Any] = ()) -> Any:
@@ -46,9 +43,3 @@ def tiled_by(context: Any, tiling: Any, postprocs: Sequence[Any] = ()) -> Any:
 def vectorise_last(schedule: Any, lanes: Any) -> None:
     """Vectorise so many values of the last loop alone: MetaSchedule takes loops together, up to 64 values."""
     schedule.annotate(schedule.get_sblock("root"), _VECTORISED, lanes)  # its rule lets what is there stand
-
-
-def unroll_some(schedule: Any) -> None:
-    """Leave open how far the inner loops are unrolled."""
-    unrolled = schedule.sample_categorical(_UNROLLED, [1 / len(_UNROLLED)] * len(_UNROLLED))
-    schedule.annotate(schedule.get_sblock("root"), _ROLLED_OUT, unrolled)

@@ -137,7 +137,7 @@ def find_product(schedule: Any, registers: Registers) -> Product | None:
         behind = blocks[at + 1 :]
         alone = at == len(schedule.get_producers(block)) and len(behind) == len(schedule.get_consumers(block)) <= 1
         shape = found.extents[: found.lanes + 1]
-        return found if alone and all(_extents(schedule.get(each)) == shape for each in behind) else None
+        return found if alone and all(extents_of(schedule.get(each)) == shape for each in behind) else None
     return None
 
 
@@ -159,7 +159,7 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
     first = [each for each in factors if not reads(each.indices, lanes)]
     if len(first) != 1 or len(second) != 1:
         return None
-    extents = _extents(block)
+    extents = extents_of(block)
     vector = _vector(extents[len(spatial) - 1], registers.bits // _bits(block.body.buffer.dtype))
     if not vector:
         return None
@@ -213,8 +213,11 @@ def _in_order(variables: list[Any], spatial: list[Any], sums: list[Any]) -> bool
     return all(each.var.same_as(var) for each, var in zip(variables, [*spatial, *sums], strict=True))
 
 
-def _extents(block: Any) -> tuple[int, ...]:
-    return tuple(int(each.dom.extent) for each in block.iter_vars)
+def extents_of(block: Any, kind: str | None = None) -> tuple[int, ...]:
+    """Of a block's axes in their order, all or those of a kind ("DataPar", "CommReduce")."""
+    return tuple(
+        int(each.dom.extent) for each in block.iter_vars if kind is None or each.iter_type == getattr(each, kind)
+    )
 
 
 def _sums(second: Any, variables: list[Any], first_place: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
 
 from tcl_core.domain import DecisionDomain
 from tcl_core.space.contexts import tiled_by
-from tcl_core.space.register_tiles import Registers, reads
+from tcl_core.space.register_tiles import Registers, extents_of, reads
 from tcl_core.space.sharing import is_even
 
 _MOST_LANES = 64
@@ -48,21 +48,21 @@ def find_rows(schedule: Any, registers: Registers) -> Rows | None:
     """None for a module that does anything else, or whose rows are no whole vectors."""
     references = schedule.get_child_blocks(schedule.get_sblock("root"))
     *others, result = (schedule.get(reference) for reference in references)
-    shape = _extents(result, "DataPar")
+    shape = extents_of(result, "DataPar")
     vector = registers.bits // 32
-    if not others or _extents(result, "CommReduce") or shape[-1] % vector or len(shape) < 2:
+    if not others or extents_of(result, "CommReduce") or shape[-1] % vector or len(shape) < 2:
         return None
     rows = len(shape) - 1
     sums = []
     for block in others:
-        spatial, summed = _extents(block, "DataPar"), _extents(block, "CommReduce")
+        spatial, summed = extents_of(block, "DataPar"), extents_of(block, "CommReduce")
         if len(spatial) - rows not in {0, 1} or len(summed) > 1 or len(block.writes) != 1:
             return None
         if any(mine < own for mine, own in zip(spatial, shape[:-1], strict=False)) or not _along_rows(block):
             return None
         if summed and len(spatial) == rows and summed[0] % vector == 0 and summed[0] > vector:
             sums.append(str(block.name_hint))
-    if not any(_extents(block, "CommReduce") for block in others):
+    if not any(extents_of(block, "CommReduce") for block in others):
         return None
     return Rows(result=str(result.name_hint), shape=shape, sums=tuple(sums), vector=vector)
 
@@ -72,11 +72,6 @@ def _along_rows(block: Any) -> bool:
     summed = [each.var for each in block.iter_vars if each.iter_type == each.CommReduce]
     others = [range_.min for region in block.reads for range_ in region.region[:-1]]
     return not any(reads(others, variable) for variable in summed)
-
-
-def _extents(block: Any, kind: str) -> tuple[int, ...]:
-    variables = block.iter_vars
-    return tuple(int(each.dom.extent) for each in variables if each.iter_type == getattr(each, kind))
 
 
 def with_row_tiling(context: Any, rows: Rows) -> Any:

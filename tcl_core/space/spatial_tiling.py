@@ -24,7 +24,7 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 )
 
 from tcl_core.domain import SHARED
-from tcl_core.space.contexts import unroll_some, vectorise_last, with_rules
+from tcl_core.space.contexts import vectorise_last, with_rules
 
 _LARGEST_INNER = 64
 """MetaSchedule's limit for its innermost tiles."""
@@ -51,7 +51,7 @@ def with_spatial_tiling(context: Any) -> Any:
 
 @derived_object
 class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
-    """Every loop of a result in two, the inner parts inside, and how far they are unrolled.
+    """Every loop of a result in two, the inner parts inside. TVM's postprocessors unroll nothing without a reduction.
 
     The last loop alone is vectorised, whole if it is short, and not at all if it fills no register: over two loops a
     read across them is done lane by lane (`pack` of 96 x 96 x 48: 7 ms instead of 0.2).
@@ -93,7 +93,6 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
         if plan.shared:
             tiled.compute_at(tiled.get_sblock(plan.shared), inner[-1])
         vectorise_last(tiled, lanes if extent >= _SMALLEST_VECTOR else 1)
-        unroll_some(tiled)
         return [schedule, tiled]
 
 

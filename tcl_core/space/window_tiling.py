@@ -24,6 +24,7 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 
 from tcl_core.domain import WINDOWED
 from tcl_core.space.contexts import vectorise_last, with_rules
+from tcl_core.space.register_tiles import extents_of
 from tcl_core.space.sharing import most_rows
 
 _LONGEST_STRIP = 32
@@ -41,9 +42,10 @@ def is_windowed(module: Any) -> bool:
     at = next((at for at, block in enumerate(blocks) if _slides(schedule, block)), None)
     if at is None:
         return False
-    shape = _spatial_extents(schedule, blocks[at])
+    shape = extents_of(schedule.get(blocks[at]), "DataPar")
     return at <= len(schedule.get_producers(blocks[at])) and all(
-        _spatial_extents(schedule, block) == shape and len(schedule.get_consumers(block)) <= 1 for block in blocks[at:]
+        extents_of(schedule.get(block), "DataPar") == shape and len(schedule.get_consumers(block)) <= 1
+        for block in blocks[at:]
     )
 
 
@@ -100,8 +102,3 @@ class _WindowTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
 
 def _two_parts(schedule: Any, loop: Any, most: int) -> Any:
     return schedule.sample_perfect_tile(loop, n=2, max_innermost_factor=most)
-
-
-def _spatial_extents(schedule: Any, block: Any) -> list[int]:
-    variables = schedule.get(block).iter_vars
-    return [int(variable.dom.extent) for variable in variables if variable.iter_type == variable.DataPar]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tcl_core.config import FEW_TRIALS
 from tcl_core.domain import TaskState
 from tcl_core.pool_events import PoolMapped
 from tcl_core.search.scheduler import Choice, TaskScheduler
@@ -30,16 +31,23 @@ class Prepared:
 
 
 def choose_ahead(
-    scheduler: TaskScheduler, states: Sequence[TaskState], spent: Collection[str], at_work: str
+    scheduler: TaskScheduler, states: Sequence[TaskState], spent: Collection[str], at_work: str, taken: int
 ) -> Choice | None:
-    """The round to prepare while task `at_work` is measured, or None where it is better to wait for the results.
+    """The round to prepare while `taken` candidates of task `at_work` are measured, or None where it is better to wait.
 
-    It belongs to another task, which nothing that is measured now tells about, and one that promises at least half of
-    what this one did: a network whose time is one kernel is not kept from it.
+    It belongs to another task, which nothing that is measured now tells about, if one promises at least half of what
+    this one did: a network whose time is one kernel is not kept from it. Else it is this task's own next round, once
+    more than a little is known of it: its results come a round late then, but neither a search nor a lesson is waited
+    for.
     """
-    choice = scheduler.next(states, {*spent, at_work})
-    if choice is None:
-        return None
     current = next(state for state in states if state.task.key == at_work)
-    promised_s = scheduler.expected_gains_s(states)[at_work] / scheduler.round_of(current)
-    return None if current.trials and choice.expected_gain_s / choice.count < _WORTH * promised_s else choice
+    promised_s = scheduler.expected_gains_s(states)[at_work]
+    choice = scheduler.next(states, {*spent, at_work})
+    if choice is not None:
+        worth_s = _WORTH * promised_s / scheduler.round_of(current)
+        if not current.trials or choice.expected_gain_s / choice.count >= worth_s:
+            return choice
+    if current.trials < FEW_TRIALS or at_work in spent or not promised_s:
+        return None
+    count = scheduler.round_of(replace(current, trials=current.trials + taken))
+    return Choice(task_key=at_work, expected_gain_s=promised_s, count=count)

@@ -46,7 +46,7 @@ from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
-from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
+from tcl_core.tuner.starting import RunModel, run_origin, start_notice
 from tcl_core.tuner.task_limits import TaskLimits, by_key
 from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
 from tcl_core.versions import installed_versions
@@ -54,7 +54,6 @@ from tcl_core.versions import installed_versions
 _REPLAYING_SHARE = 8
 """A model that reads replayed schedules pays 8 ms a candidate, so its generations are this much smaller."""
 _NO_EXPORT = "No C compiler was found, so nothing was exported; install gcc or the ziglang package, then run export."
-
 
 _RESIDENT = 1 << 16
 """Records kept in memory beyond those of the tasks at work; 3 kB each. A workspace may hold millions."""
@@ -83,6 +82,7 @@ class Tuner:
         self._ahead: Prepared | None = None
         self._rounds = 0
         self._unlearned = 0
+        self._lessons = 0
         self._newest: str | None = None
         self._lesson_s = 0.0
         self._start = Start(path=None)
@@ -185,9 +185,9 @@ class Tuner:
     def _rounds_on(self, workspace: Workspace, opened: Opened, measurer: Measurer) -> Generator[Event, None, str]:
         """All rounds; returns why they ended."""
         model = self._model
-        checkpoint = workspace.checkpoint_path(opened.platform.fingerprint, model.name)
         load_start(model, self._start)
-        origin = run_origin(self._start, opened.platform)
+        path = workspace.checkpoint_path(opened.platform.fingerprint, model.name)
+        kept = RunModel(model, path, run_origin(self._start, opened.platform))
         yield from start_notice(self._start)
         if not self._start.own and any(work.state.trials for work in self._works.values()):
             # Its checkpoint has not seen what earlier runs measured here.
@@ -211,11 +211,11 @@ class Tuner:
                 with self._clock.stage(Stage.SEARCH):
                     prepared = self._prepare(choice)
             yield from self._round(prepared, measurer, workspace, opened)
-            save_run_model(model, checkpoint, origin, sum(state.trials for state in self._states()))
-        if self._unlearned:
+            kept.keep(self._lessons, self._states())
+        if self._unlearned and (not self._lessons or is_due(self._unlearned, self._states())):
             with self._clock.stage(Stage.LEARN):
                 self._learn()
-            save_run_model(model, checkpoint, origin, sum(state.trials for state in self._states()))
+            kept.keep(self._lessons, self._states())
         yield from self._rejections()
         return reason
 
@@ -228,11 +228,12 @@ class Tuner:
         return "minutes" if self._clock.out_of_time() else None
 
     def _prepare(self, choice: Choice, taken: int = 0) -> Prepared:
-        """Search and select for one task, `taken` trials of the budget being in use."""
+        """Search and select for one task, `taken` trials of the run's budget being in use."""
         start = time.perf_counter()
         work = self._works[choice.task_key]
         count = self._count(choice, taken)
         chosen = work.propose(count, self._model, self._sampler, self._generator, self.cancel, self._lenders())
+        self._limits.take(choice.task_key, len(chosen))
         return Prepared(
             task_key=choice.task_key,
             chosen=tuple(chosen),
@@ -242,13 +243,14 @@ class Tuner:
 
     def _look_ahead(self, current: Prepared) -> None:
         """While the current round compiles: learn what the last one showed, and prepare the next."""
-        choice = choose_ahead(self._scheduler, self._states(), self._limits.spent, current.task_key)
-        left = self._clock.trials_left(self.trials + len(current.chosen))
+        taken = len(current.chosen)
+        choice = choose_ahead(self._scheduler, self._states(), self._limits.spent, current.task_key, taken)
+        left = self._clock.trials_left(self.trials + taken)
         if choice is None or left == 0 or self._clock.out_of_time():
             return
         if is_due(self._unlearned, self._states()):
             self._learn()
-        self._ahead = self._prepare(choice, len(current.chosen))
+        self._ahead = self._prepare(choice, taken)
 
     def _round(self, prepared: Prepared, measurer: Measurer, workspace: Workspace, opened: Opened) -> Iterator[Event]:
         """Measure what was chosen of one task, and learn when enough is new and no round is prepared already."""
@@ -266,7 +268,6 @@ class Tuner:
                 workspace.add_record(record)
                 records.append(record)
                 self.trials += 1
-                self._limits.note_trial(prepared.task_key)
                 self.failed += record.failure is not None
                 yield RecordMeasured(record=record)
                 yield self._progress()
@@ -342,6 +343,7 @@ class Tuner:
     def _learn(self) -> None:
         start = time.perf_counter()
         self._unlearned = 0
+        self._lessons += 1
         groups = lesson(self._works, self._newest, self._model, self._generator)
         if groups:
             self._model.fit(groups, self.cancel)

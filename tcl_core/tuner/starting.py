@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tcl_core.checkpoints import Origin, Start, describe, lineage_after, write_stamped
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import CheckpointKind, Platform
+from tcl_core.domain import CheckpointKind, Platform, TaskState
 from tcl_core.events import Notice
 
 
@@ -31,10 +31,20 @@ def run_origin(start: Start, platform: Platform) -> Origin:
     return replace(fresh, parent=before.digest, lineage=lineage_after(before.origin, platform))
 
 
-def save_run_model(model: CostModel, path: Path, origin: Origin, records: int) -> None:
-    """Write the workspace's own model of a platform; an old file survives a full disk.
+class RunModel:
+    """The workspace's own model of a platform, which a run writes anew when it has learned."""
 
-    Raises:
-        UserError: the file cannot be written.
-    """
-    write_stamped(model.save, replace(origin, records=records), path)
+    def __init__(self, model: CostModel, path: Path, origin: Origin) -> None:
+        self._model, self._path, self._origin = model, path, origin
+        self._lessons = 0
+
+    def keep(self, lessons: int, states: Sequence[TaskState]) -> None:
+        """Write it if there were more `lessons` than when it was last written; an old file survives a full disk.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        if lessons > self._lessons:
+            self._lessons = lessons
+            records = sum(state.trials for state in states)
+            write_stamped(self._model.save, replace(self._origin, records=records), self._path)

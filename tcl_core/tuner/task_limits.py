@@ -34,15 +34,15 @@ def by_key(budget: Budget, tasks: Sequence[Task], include: Sequence[str] = ()) -
 
 
 class TaskLimits:
-    """Counts the trials of tasks that have a budget. Belongs to the run's thread."""
+    """Counts the trials of tasks that have a budget, from when they are chosen on. Belongs to the run's thread."""
 
     def __init__(self, budget: Budget) -> None:
         self._left = dict(budget.task_trials)
 
-    def note_trial(self, task_key: str) -> None:
-        """A record of a task was made."""
+    def take(self, task_key: str, trials: int) -> None:
+        """So many candidates of a task are going to be measured."""
         if task_key in self._left:
-            self._left[task_key] = max(0, self._left[task_key] - 1)
+            self._left[task_key] = max(0, self._left[task_key] - trials)
 
     @property
     def left(self) -> Mapping[str, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 from tuner_records import task_of
 
-from tcl_core.config import SchedulerConfig
+from tcl_core.config import FEW_TRIALS, SchedulerConfig
 from tcl_core.domain import TaskState
 from tcl_core.search.scheduler import TaskScheduler
 from tcl_core.tuner.ahead import choose_ahead
@@ -15,15 +16,14 @@ from tcl_core.tuner.ahead import choose_ahead
 SCHEDULER = TaskScheduler(SchedulerConfig())
 
 
-def state(key: str, best_s: float | None = None, *, exhausted: bool = False) -> TaskState:
+def state(key: str, best_s: float | None = None, *, exhausted: bool = False, trials: int = 8) -> TaskState:
     history_s = () if best_s is None else (best_s,)
-    return TaskState(
-        task=task_of(key), trials=16 * len(history_s), best_s=best_s, history_s=history_s, exhausted=exhausted
-    )
+    trials = trials if history_s else 0
+    return TaskState(task=task_of(key), trials=trials, best_s=best_s, history_s=history_s, exhausted=exhausted)
 
 
 def ahead(states: list[TaskState], at_work: str, spent: Collection[str] = ()) -> str | None:
-    choice = choose_ahead(SCHEDULER, states, spent, at_work)
+    choice = choose_ahead(SCHEDULER, states, spent, at_work, 2)
     return None if choice is None else choice.task_key
 
 
@@ -34,9 +34,25 @@ def test_untried_tasks_are_prepared_one_after_the_other() -> None:
     assert ahead(states, "a", spent={"b"}) == "c"
 
 
-def test_a_task_is_not_prepared_while_it_is_measured_itself() -> None:
+def test_a_task_of_which_little_is_known_waits_for_its_own_results() -> None:
     assert ahead([state("a")], "a") is None
-    assert ahead([state("a", 1.0)], "a") is None
+    assert ahead([state("a", 1.0, trials=FEW_TRIALS - 1)], "a") is None
+
+
+def test_one_that_is_known_is_prepared_while_it_is_measured_itself_if_no_other_promises_as_much() -> None:
+    known = state("a", 1.0, trials=FEW_TRIALS)
+    assert ahead([known], "a") == "a"
+    assert ahead([known, state("b", 0.3)], "a") == "a"
+    assert ahead([known, state("b", 1.0)], "a") == "b"
+    assert ahead([known], "a", spent={"a"}) is None, "its budget is used up by what is measured now"
+
+
+def test_its_round_is_as_large_as_if_the_present_one_were_measured() -> None:
+    small = TaskScheduler(SchedulerConfig(round_size=1000))
+    known = state("a", 1.0, trials=FEW_TRIALS)
+    choice = choose_ahead(small, [known], (), "a", 48)
+    assert choice is not None
+    assert choice.count == small.round_of(replace(known, trials=FEW_TRIALS + 48))
 
 
 @pytest.mark.parametrize(("others_s", "expected"), [(1.0, "b"), (0.8, "b"), (0.3, None)])

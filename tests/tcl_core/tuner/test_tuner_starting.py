@@ -6,18 +6,23 @@ from pathlib import Path
 
 import pytest
 from quick_run import heaviest, quick_run
+from tuner_records import task_of
 
 from tcl_core.checkpoints import Start, describe, stamp
 from tcl_core.checkpoints.origin import Origin
 from tcl_core.config import Budget
 from tcl_core.cost_model.random_model import RandomModel
-from tcl_core.domain import CheckpointKind, Platform
+from tcl_core.domain import CheckpointKind, Platform, TaskState
 from tcl_core.errors import UserError
 from tcl_core.events import Event, Notice, PhaseChanged, RecordMeasured, RunStarted
 from tcl_core.features import LAYOUT
 from tcl_core.store import Workspace
 from tcl_core.tuner.opening import Opened
-from tcl_core.tuner.starting import run_origin, save_run_model, start_notice
+from tcl_core.tuner.starting import RunModel, run_origin, start_notice
+
+
+def states(*trials: int) -> list[TaskState]:
+    return [TaskState(task=task_of(f"t{at}"), trials=each) for at, each in enumerate(trials)]
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def model() -> RandomModel:
 
 def test_a_cold_run_begins_a_lineage(model: RandomModel, cpu_platform: Platform, tmp_path: Path) -> None:
     origin = run_origin(Start(path=None), cpu_platform)
-    save_run_model(model, tmp_path / "own.safetensors", origin, 32)
+    RunModel(model, tmp_path / "own.safetensors", origin).keep(1, states(24, 8))
     kept = describe(tmp_path / "own.safetensors").origin
     assert kept == Origin(kind=CheckpointKind.RUN, platform=cpu_platform, lineage=("test CPU",), records=32)
 
@@ -41,9 +46,24 @@ def test_a_warm_run_is_a_child_and_its_own_model_stays_one(
     first = run_origin(Start(path=shipped, reason="shipped"), cpu_platform)
     assert first.parent == describe(shipped).digest
     assert first.lineage == ("A", "B", "test CPU")
-    save_run_model(model, own, first, 8)
+    RunModel(model, own, first).keep(1, states(8))
     again = run_origin(Start(path=own, reason="workspace"), cpu_platform)
     assert (again.parent, again.lineage) == (first.parent, first.lineage)
+
+
+def test_a_model_is_written_when_it_has_learned(model: RandomModel, cpu_platform: Platform, tmp_path: Path) -> None:
+    path = tmp_path / "own.safetensors"
+    kept = RunModel(model, path, run_origin(Start(path=None), cpu_platform))
+
+    def records() -> int | None:
+        origin = describe(path).origin if path.exists() else None
+        return origin.records if origin else None
+
+    found = []
+    for lessons, trials in ((0, 8), (1, 40), (1, 48), (2, 72)):
+        kept.keep(lessons, states(trials))
+        found.append(records())
+    assert found == [None, 40, 40, 72]
 
 
 def test_a_person_is_told_of_a_start_that_is_not_the_workspaces_own(tmp_path: Path) -> None:

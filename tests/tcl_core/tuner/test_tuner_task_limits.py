@@ -40,9 +40,10 @@ def test_a_budget_that_fits_no_task_is_refused(
 
 def test_trials_are_counted_down_to_none() -> None:
     limits = TaskLimits(Budget(task_trials=(("k0", 2),)))
-    for key in ("k0", "k1", "k0"):
-        limits.note_trial(key)
-    assert dict(limits.left) == {"k0": 0}
+    for key, trials, left in (("k0", 1, 1), ("k1", 5, 1), ("k0", 2, 0)):
+        limits.take(key, trials)
+        assert dict(limits.left) == {"k0": left}
+    assert limits.spent == {"k0"}
 
 
 def test_budgets_of_all_tasks_bound_the_run() -> None:
