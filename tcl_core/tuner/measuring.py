@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from tcl_core.batches import Selection
 from tcl_core.config import MeasureConfig
@@ -44,6 +45,15 @@ def best_latency_s(records: Sequence[Record], before_s: float | None = None) -> 
     """The lowest latency among the records and `before_s`, in seconds; None where there is none."""
     found = [record.latency_s for record in records if record.latency_s is not None]
     return min(found if before_s is None else [before_s, *found], default=None)
+
+
+def rank_correlation(records: Sequence[Record]) -> float | None:
+    """Spearman's rho of predicted score against measured speed; None below three scored successes."""
+    pairs = [(r.rationale.score, -r.latency_s) for r in records if r.rationale.score is not None and r.latency_s]
+    if len(pairs) < 3 or len({score for score, _ in pairs}) < 2 or len({speed for _, speed in pairs}) < 2:
+        return None
+    scores, speeds = zip(*pairs, strict=True)
+    return float(spearmanr(scores, speeds).statistic)
 
 
 def requests_of(replays: Iterable[Replay]) -> list[MeasureRequest]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from tcl_core.checkpoints import Start, choose_start, load_start
 from tcl_core.config import RunConfig, SearchConfig
@@ -43,7 +42,7 @@ from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
 from tcl_core.tuner.lesson import is_due, lesson
 from tcl_core.tuner.loan import RunLoan
-from tcl_core.tuner.measuring import measured_records, measurer_for, requests_of
+from tcl_core.tuner.measuring import measured_records, measurer_for, rank_correlation, requests_of
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
 from tcl_core.tuner.starting import RunModel, run_origin, start_notice
@@ -212,7 +211,7 @@ class Tuner:
                     prepared = self._prepare(choice)
             yield from self._round(prepared, measurer, workspace, opened)
             kept.keep(self._lessons, self._states())
-        if self._unlearned and (not self._lessons or is_due(self._unlearned, self._states())):
+        if self._unlearned and (not self._lessons or self._lesson_due()):
             with self._clock.stage(Stage.LEARN):
                 self._learn()
             kept.keep(self._lessons, self._states())
@@ -248,7 +247,7 @@ class Tuner:
         left = self._clock.trials_left(self.trials + taken)
         if choice is None or left == 0 or self._clock.out_of_time():
             return
-        if is_due(self._unlearned, self._states()):
+        if self._lesson_due():
             self._learn()
         self._ahead = self._prepare(choice, taken)
 
@@ -275,14 +274,14 @@ class Tuner:
         work.close_round(exhausted=not prepared.chosen)
         self._unlearned += len(records)
         self._newest = prepared.task_key
-        if self._ahead is None and is_due(self._unlearned, self._states()):
+        if self._ahead is None and self._lesson_due():
             yield PhaseChanged(stage=Stage.LEARN, task_key=prepared.task_key)
             with self._clock.stage(Stage.LEARN):
                 self._learn()
         yield RoundFinished(
             round=self._rounds,
             state=work.state,
-            rank_correlation=_rank_correlation(records),
+            rank_correlation=rank_correlation(records),
             search_s=prepared.search_s,
             learn_s=self._lesson_s,
         )
@@ -340,6 +339,9 @@ class Tuner:
         self._clock.add(Stage.SEARCH, waited)
         self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed - waited))
 
+    def _lesson_due(self) -> bool:
+        return is_due(self._unlearned, self._states(), trained=self._model.trained)
+
     def _learn(self) -> None:
         start = time.perf_counter()
         self._unlearned = 0
@@ -389,12 +391,3 @@ class Tuner:
             candidates_scored=self._scored(),
             library=library,
         )
-
-
-def _rank_correlation(records: Sequence[Record]) -> float | None:
-    """Spearman's rho of predicted score against measured speed; None below three scored successes."""
-    pairs = [(r.rationale.score, -r.latency_s) for r in records if r.rationale.score is not None and r.latency_s]
-    if len(pairs) < 3 or len({score for score, _ in pairs}) < 2 or len({speed for _, speed in pairs}) < 2:
-        return None
-    scores, speeds = zip(*pairs, strict=True)
-    return float(spearmanr(scores, speeds).statistic)

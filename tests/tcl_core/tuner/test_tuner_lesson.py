@@ -14,7 +14,7 @@ from tuner_records import record, task_of
 
 from tcl_core.batches import TaskGroup
 from tcl_core.domain import Record, TaskState
-from tcl_core.tuner.lesson import MOST, MOST_OF_TASK, WORTHWHILE, is_due, lesson, some
+from tcl_core.tuner.lesson import FIRST, MOST, MOST_OF_TASK, WORTHWHILE, is_due, lesson, some
 
 NO_MODEL = cast(Any, None)
 
@@ -98,7 +98,13 @@ def test_of_many_records_the_fastest_half_stays_and_the_order(seed: int) -> None
 
 def test_first_rounds_do_not_wait_for_lessons() -> None:
     tried, untried = TaskState(task=task_of("a"), trials=2), TaskState(task=task_of("b"))
-    assert not is_due(WORTHWHILE - 1, [tried])
-    assert is_due(WORTHWHILE, [tried, tried])
-    assert not is_due(WORTHWHILE, [tried, untried])
-    assert is_due(4 * WORTHWHILE, [tried, untried]), "networks of hundreds of tasks would never learn"
+    assert not is_due(FIRST - 1, [tried], trained=False)
+    assert is_due(FIRST, [tried, tried], trained=False)
+    assert not is_due(FIRST, [tried, untried], trained=False)
+    assert is_due(WORTHWHILE, [tried, untried], trained=False), "networks of hundreds of tasks would never learn"
+
+
+def test_a_model_that_has_learned_waits_for_more() -> None:
+    tried = TaskState(task=task_of("a"), trials=2)
+    assert not is_due(WORTHWHILE - 1, [tried], trained=True)
+    assert is_due(WORTHWHILE, [tried], trained=True)

@@ -16,11 +16,11 @@ from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
 from tcl_core.tuner import Tuner
 from tcl_core.tuner.ahead import Prepared
-from tcl_core.tuner.lesson import WORTHWHILE
+from tcl_core.tuner.lesson import FIRST
 from tcl_core.tuner.opening import Opened
 from tcl_core.tuner.task_work import TaskWork
 
-TRIALS = WORTHWHILE + 4
+TRIALS = FIRST + 4
 
 
 def test_a_lesson_waits_until_enough_is_new(opened: Opened, tmp_path: Path) -> None:
@@ -30,13 +30,13 @@ def test_a_lesson_waits_until_enough_is_new(opened: Opened, tmp_path: Path) -> N
         new += isinstance(event, RecordMeasured)
         if isinstance(event, RoundFinished):
             learned = event.learn_s > 0
-            assert not learned or new >= WORTHWHILE
+            assert not learned or new >= FIRST
             lessons += learned
             # A lesson beside the round's compiling had not seen what was measured afterwards.
-            new = 0 if learned and before < WORTHWHILE else new - before if learned else new
+            new = 0 if learned and before < FIRST else new - before if learned else new
             before = new
     assert lessons == 1
-    assert WORTHWHILE <= kept_records(opened, tmp_path) <= TRIALS
+    assert FIRST <= kept_records(opened, tmp_path) <= TRIALS
 
 
 def test_a_run_that_had_no_lesson_learns_at_its_end(opened: Opened, tmp_path: Path) -> None:
