@@ -41,13 +41,13 @@ def choose_ahead(
     for.
     """
     current = next(state for state in states if state.task.key == at_work)
-    promised_s = scheduler.expected_gains_s(states)[at_work]
     choice = scheduler.next(states, {*spent, at_work})
     if choice is not None:
-        worth_s = _WORTH * promised_s / scheduler.round_of(current)
-        if not current.trials or choice.expected_gain_s / choice.count >= worth_s:
+        promised_s = scheduler.expected_gains_s(states)[at_work] / scheduler.round_of(current)
+        if not current.trials or choice.expected_gain_s / choice.count >= _WORTH * promised_s:
             return choice
-    if current.trials < FEW_TRIALS or at_work in spent or not promised_s:
+    others = {state.task.key for state in states if state is not current}
+    own = scheduler.next(states, {*spent, *others})
+    if own is None or current.trials < FEW_TRIALS:
         return None
-    count = scheduler.round_of(replace(current, trials=current.trials + taken))
-    return Choice(task_key=at_work, expected_gain_s=promised_s, count=count)
+    return replace(own, count=scheduler.round_of(replace(current, trials=current.trials + taken)))

@@ -47,6 +47,12 @@ def test_one_that_is_known_is_prepared_while_it_is_measured_itself_if_no_other_p
     assert ahead([known], "a", spent={"a"}) is None, "its budget is used up by what is measured now"
 
 
+def test_a_run_ends_though_its_last_task_could_be_searched_on() -> None:
+    stale = replace(state("a", 1.0, trials=640), history_s=(1.0,) * 20)
+    assert SCHEDULER.next([stale]) is None
+    assert ahead([stale], "a") is None
+
+
 def test_its_round_is_as_large_as_if_the_present_one_were_measured() -> None:
     small = TaskScheduler(SchedulerConfig(round_size=1000))
     known = state("a", 1.0, trials=FEW_TRIALS)
