@@ -91,7 +91,7 @@ class Tuner:
 
         Raises:
             UserError: bad input, or a platform this machine cannot measure.
-            Interrupted: the token was stopped; every record is committed and the model is saved.
+            Interrupted: the token was stopped; every record is committed, and what the model has learned is saved.
         """
         config = self.config
         yield PhaseChanged(stage=Stage.IMPORT, detail="reading the network")
