@@ -46,8 +46,10 @@ def choose_ahead(
         promised_s = scheduler.expected_gains_s(states)[at_work] / scheduler.round_of(current)
         if not current.trials or choice.expected_gain_s / choice.count >= _WORTH * promised_s:
             return choice
+    if current.trials < FEW_TRIALS:
+        return None
     others = {state.task.key for state in states if state is not current}
     own = scheduler.next(states, {*spent, *others})
-    if own is None or current.trials < FEW_TRIALS:
+    if own is None:
         return None
     return replace(own, count=scheduler.round_of(replace(current, trials=current.trials + taken)))
