@@ -322,6 +322,8 @@ class CollectConfig:
             alone teach a model little about the few that a search has to tell apart.
         share: share of each pool that is measured, chosen by `sampler`.
         repeat: share of the records that is measured a second time, to know the noise.
+        references: most records of a task that are timed again beside each of its later batches, so that all are in one
+            unit. The median of four is off by half of what a single one is.
         max_tasks: most tasks taken of one network, those with the largest weight x FLOPs first; 0 for all.
     """
 
@@ -333,6 +335,7 @@ class CollectConfig:
     bred: float = 0.5
     share: float = 1.0
     repeat: float = 0.02
+    references: int = 4
     max_tasks: int = 0
     seed: int = 0
     network_config: NetworkConfig = field(default_factory=NetworkConfig)

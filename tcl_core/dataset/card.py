@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import median
 
-from tcl_core.config import CAREFUL, MeasureConfig
+from tcl_core.config import CAREFUL, CollectConfig, MeasureConfig
 from tcl_core.dataset.base import Dataset, DatasetNetwork, Measured, Split
 from tcl_core.dataset.noise import Noise, measure_noise
 from tcl_core.domain import Platform
@@ -175,7 +175,8 @@ def _noise(dataset: Dataset) -> list[str]:
     return [
         "## Noise",
         "",
-        "Some records were measured a second time, later and in another process. How far the two are apart:",
+        "Some records were measured a second time, later and in another process. How far the two are apart, inside a "
+        "task: what all its records share then is divided out:",
         "",
         *_table(header, rows),
     ]
@@ -196,7 +197,8 @@ def _how_measured(measure: MeasureConfig) -> list[str]:
         f"{measure.cutoff:g} times the best of its task so far is cut off there and keeps that one latency. The others "
         f"are timed {_times(measure.repeats)}, each over at least {measure.min_repeat_s * 1e3:g} ms. A latency is the "
         "mean time of one run in such a repeat, in seconds; a record's latency is the median of its repeats. "
-        f"{_visits(measure.visits)}Compiling "
+        f"{_visits(measure.visits)}With every later batch of a task, that of second measurements too, up to "
+        f"{CollectConfig.references} random records of before are timed again, and what they are slower or faster by is divided out. Compiling "
         f"may take {measure.compile_timeout_s:g} s and running {measure.run_timeout_s:g} s; a failure is a record too, "
         "with its stage and cause. Peak FLOP/s and bandwidth of a platform are micro-benchmarks on the same machine.",
     ]

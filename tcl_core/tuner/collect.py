@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from tcl_core.config import Budget, CollectConfig
-from tcl_core.domain import Candidate, Failure, Platform, Replay, Source, Stage, Task
+from tcl_core.domain import Candidate, Failure, MeasureResult, Platform, Record, Replay, Source, Stage, Task
 from tcl_core.events import CancelToken, Collected, Event, Notice, PhaseChanged, Progress, RecordMeasured
 from tcl_core.features import platform_features
 from tcl_core.hardware.target import resolve_platform
@@ -22,6 +22,7 @@ from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.measuring import best_latency_s, measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import enter_workspace, open_on, read_network, require_runnable
+from tcl_core.tuner.references import draw_references, in_first_units
 from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
 
 _BATCH = 96
@@ -91,22 +92,45 @@ class Collector:
         for part in PARTS:
             records = workspace.records(task_key=task.key, platform=platform.fingerprint)
             chosen = pool.part(part, records, self._sampler)
-            best_s = best_latency_s(records)
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
                 batch = chosen[start : start + _BATCH]
-                results = measurer.measure(requests_of(one.replay for one in batch), best_s, self._cancel)
-                for record, _ in measured_records(batch, results, platform=platform, round_=part):
+                known = workspace.records(task_key=task.key, platform=platform.fingerprint)
+                results = self._timed([one.replay for one in batch], known, pool.space, measurer)
+                found = [record for record, _ in measured_records(batch, results, platform=platform, round_=part)]
+                for record in found:
                     workspace.add_record(record)
-                    best_s = best_latency_s([record], best_s)
-                    self._records += 1
-                    self._failed += record.failure is not None
-                    self._clock.note_trial()
-                    yield RecordMeasured(record=record)
-                    yield self._progress()
+                yield from self._noted(found)
+
+    def _timed(
+        self, replays: Sequence[Replay], records: Sequence[Record], space: DesignSpace, measurer: Measurer
+    ) -> list[MeasureResult]:
+        """Results of a batch, by position, in the units of the task's first one.
+
+        Args:
+            records: of the task so far; none before its first batch.
+        """
+        generator = np.random.default_rng([self._config.seed, crc32(space.task.key.encode()), len(PARTS) + 1])
+        requests, known_s = list(replays), {}
+        collected = [record for record in records if record.source is Source.COLLECTED]
+        for reference in draw_references(collected, self._config.references, generator):
+            replay = space.replay(reference.candidate)
+            if isinstance(replay, Replay) and reference.latency_s is not None:
+                known_s[len(requests)] = reference.latency_s
+                requests.append(replay)
+        results = measurer.measure(requests_of(requests), best_latency_s(records), self._cancel)
+        return in_first_units(results, known_s)
+
+    def _noted(self, records: Sequence[Record]) -> Iterator[Event]:
+        for record in records:
+            self._records += 1
+            self._failed += record.failure is not None
+            self._clock.note_trial()
+            yield RecordMeasured(record=record)
+            yield self._progress()
 
     def _repeat_task(self, task: Task, platform: Platform, workspace: Workspace, measurer: Measurer) -> Iterator[Event]:
-        """Measure a share of the successes a second time, under the same rules, to know the noise."""
+        """Measure a share of the successes a second time, under the same rules, to know the noise inside a task."""
         records = [
             record
             for record in workspace.records(task_key=task.key, platform=platform.fingerprint)
@@ -120,8 +144,10 @@ class Collector:
         if not again:
             return
         yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=f"{task.name}, a second time")
-        replays = _replays(DesignSpace(task, platform.target_json), again)
-        for result in measurer.measure(requests_of(replays), best_latency_s(records), self._cancel):
+        space = DesignSpace(task, platform.target_json)
+        replays = _replays(space, again)
+        others = [record for record in records if record.candidate not in again]
+        for result in self._timed(replays, others, space, measurer):
             if result.failure is not None:
                 cause = result.failure.cause
                 yield Notice(sentence=f"A candidate of {task.name} that ran before failed the second time: {cause}.")

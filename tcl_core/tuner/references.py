@@ -1,0 +1,48 @@
+"""References: records of a task that are timed again beside each of its later batches, so that all are in one unit.
+
+A shared machine is faster or slower by some percent from one minute to the next, and a pool is timed in batches. Of 423
+second measurements of 131 tasks (two threads of a Zen 5, hours later) two that were timed in one batch differ by 5.8 %
+at the median when they are of different tasks; of one task by 1.5 % when the first measurements had shared a batch too,
+and by 2.3 % when they had not. What a batch shares is divided out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+
+from tcl_core.domain import MeasureResult, Record
+
+
+def draw_references(records: Sequence[Record], most: int, generator: np.random.Generator) -> list[Record]:
+    """At most `most` successes among a task's records, timed in full.
+
+    Drawn at random: the fastest are so in part by luck, and would make every later batch look slow.
+    """
+    able = [record for record in records if record.latency_s is not None and not record.cut_off]
+    chosen = generator.permutation(len(able))[:most]
+    return [able[index] for index in sorted(chosen)]
+
+
+def in_first_units(results: Iterable[MeasureResult], known_s: Mapping[int, float]) -> list[MeasureResult]:
+    """The results of a batch that are no reference's, in the units of the task's first batch.
+
+    Args:
+        known_s: latency of each reference in those units, in seconds, by the id of its request. Those that fail or
+            are cut off this time say nothing; without any other the results stay as they are.
+    """
+    every = list(results)
+    ratios = [
+        known_s[result.id] / median(result.latencies_s)
+        for result in every
+        if result.id in known_s and result.latencies_s and not result.cut_off
+    ]
+    factor = median(ratios) if ratios else 1.0
+    return [
+        replace(result, latencies_s=tuple(latency_s * factor for latency_s in result.latencies_s))
+        for result in every
+        if result.id not in known_s
+    ]
