@@ -345,9 +345,9 @@ class Tuner:
     def _learn(self) -> None:
         start = time.perf_counter()
         self._unlearned = 0
-        self._lessons += 1
         groups = lesson(self._works, self._newest, self._model, self._generator)
         if groups:
+            self._lessons += 1
             self._model.fit(groups, self.cancel)
         self._lesson_s += time.perf_counter() - start
 

@@ -1,8 +1,8 @@
 """Table "tuning": a cold run against one that starts from a checkpoint, measured live on this machine.
 
 Both runs have the same budget, seed and settings and a workspace of their own. What counts is how many trials, and how
-many seconds, either takes until the network's estimate (sum over tasks of weight x best latency) first is as low as the
-cold run's last one.
+many seconds, either takes until the network's estimate (sum over tasks of weight x latency of the best schedule) first
+is as low as the cold run's last one, with the best schedules of both runs timed anew in turns.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from tcl_core.domain import Platform, Stage
 from tcl_core.errors import UserError
 from tcl_core.evaluation.cells import CellFolder, Tell, Value, Watch, run_cells
 from tcl_core.evaluation.context import Context, TuningConfig
+from tcl_core.evaluation.improvements import Improvement, Point, course, improvements, time_anew
 from tcl_core.evaluation.tables.base import TableResult, Verdict, empty_table
-from tcl_core.events import CancelToken, Event, PhaseChanged, Progress
+from tcl_core.events import CancelToken, Event, PhaseChanged
 from tcl_core.hardware.target import resolve_platform
 from tcl_core.network.sample import sample_path
 from tcl_core.tuner import Tuner, open_network
 
 _CODE = (
+    "evaluation/improvements.py",
     "evaluation/tables/tuning.py",
     "tuner",
     "search",
@@ -117,7 +119,8 @@ class TuningResult(TableResult):
         return (
             f"Measured on {self.platform}, {self.trials} trials at most each; medians over seeds "
             f"{', '.join(map(str, self.seeds))}. Cold figures end where the cold run first had its last estimate, not "
-            "at the end of its budget.",
+            "at the end of its budget. Every schedule that was the best of its task in one of the two runs is timed "
+            "anew, those of a task in turns, and the estimates are made of these latencies.",
         )
 
 
@@ -202,28 +205,35 @@ def _compare(context: Context, network: str | None, start: Path, seed: int, tell
     opened = open_network(network, tuning.target, tuning.threads, NetworkConfig())
     if any(opened.imported.network.digest == known.digest for known in context.dataset.networks):
         raise UserError("network", f"{opened.imported.network.name} is in the dataset; tune a network that is not.")
+    tasks = opened.tasks
     with tempfile.TemporaryDirectory(prefix="tcl-studio-") as folder:
 
-        def course(name: str, checkpoint: str) -> Generator[Progress]:
+        def steps(name: str, checkpoint: str) -> list[Improvement]:
             config = _run_config(context, network, Path(folder) / name, checkpoint, seed)
-            for progress in _progress(Tuner(config, cancel, opened).events()):
-                tell(f"{name}, {progress.trials} of {tuning.trials} trials")
-                yield progress
+            found = []
+            for each in improvements(_until_library(Tuner(config, cancel, opened).events())):
+                if isinstance(each, Improvement):
+                    found.append(each)
+                else:
+                    tell(f"{name}, {each.trials} of {tuning.trials} trials")
+            return found
 
-        cold = [each for each in course("cold", COLD) if each.estimate_s is not None]
-        if not cold:
-            name = opened.imported.network.name
-            raise UserError("measure", f"{tuning.trials} trials gave no latency of every task of {name}; allow more.")
-        final_s = cold[-1].estimate_s or 0.0
-        with closing(course("warm", str(start))) as progress:
-            warm = _reached(progress, final_s)
-    first = _reached(iter(cold), final_s) or cold[-1]
+        runs = [steps("cold", COLD), steps("warm", str(start))]
+    tell("what both found, timed anew")
+    candidates = [step.candidate for run in runs for step in run]
+    latencies_s = time_anew(candidates, tasks, opened.platform, cancel)
+    cold, warm = (course(run, tasks, latencies_s) for run in runs)
+    final_s = cold[-1].estimate_s if cold else math.inf
+    if math.isinf(final_s):
+        name = opened.imported.network.name
+        raise UserError("measure", f"{tuning.trials} trials gave no latency of every task of {name}; allow more.")
+    first, reached = _reached(cold, final_s) or cold[-1], _reached(warm, final_s)
     return {
         "final_ms": 1e3 * final_s,
         "cold_trials": first.trials,
         "cold_s": first.elapsed_s,
-        "warm_trials": None if warm is None else warm.trials,
-        "warm_s": None if warm is None else warm.elapsed_s,
+        "warm_trials": None if reached is None else reached.trials,
+        "warm_s": None if reached is None else reached.elapsed_s,
     }
 
 
@@ -241,19 +251,18 @@ def _run_config(context: Context, network: str | None, workspace: Path, checkpoi
     )
 
 
-def _progress(events: Iterator[Event]) -> Generator[Progress]:
-    """A run's progress until its budget is used up; the library, which comes after, is not built."""
+def _until_library(events: Iterator[Event]) -> Generator[Event]:
+    """A run's events until its budget is used up; the library, which comes after, is not built."""
     # `Tuner.events` is a generator: closing it ends its workers.
     with closing(cast("Generator[Event]", events)):
         for event in events:
             if isinstance(event, PhaseChanged) and event.stage is Stage.LIBRARY:
                 return
-            if isinstance(event, Progress):
-                yield event
+            yield event
 
 
-def _reached(progress: Iterator[Progress], final_s: float) -> Progress | None:
-    return next((each for each in progress if each.estimate_s is not None and each.estimate_s <= final_s), None)
+def _reached(course: Sequence[Point], final_s: float) -> Point | None:
+    return next((point for point in course if point.estimate_s <= final_s), None)
 
 
 def _row(network: str, cells: Sequence[Value]) -> TuningRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from quick_run import heaviest, quick_run
 
 from tcl_core.checkpoints import describe
 from tcl_core.config import Budget
-from tcl_core.domain import MeasureResult, Stage
+from tcl_core.domain import Failure, MeasureResult, Stage
 from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
 from tcl_core.tuner import Tuner
@@ -43,6 +44,20 @@ def test_a_run_that_had_no_lesson_learns_at_its_end(opened: Opened, tmp_path: Pa
     events = quick_run(tmp_path, opened, Budget(trials=4), heaviest(opened, 2))
     assert not any(event.learn_s for event in events if isinstance(event, RoundFinished))
     assert kept_records(opened, tmp_path) == 4
+
+
+def test_a_run_in_which_all_fails_leaves_no_model(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, lost = Batch.results, Failure(stage=Stage.MEASURE, cause="timeout")
+
+    def failed_results(batch: Batch) -> Iterator[MeasureResult]:
+        return (replace(result, latencies_s=(), failure=lost) for result in results(batch))
+
+    monkeypatch.setattr(Batch, "results", failed_results)
+    events = quick_run(tmp_path, opened, Budget(trials=4), heaviest(opened, 2))
+    assert [event.record.failure for event in events if isinstance(event, RecordMeasured)] == [lost] * 4
+    assert not list((tmp_path / "checkpoints").iterdir())
 
 
 def test_the_next_task_is_searched_while_one_compiles(

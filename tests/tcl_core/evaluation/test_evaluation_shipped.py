@@ -1,0 +1,38 @@
+"""The dataset that ships fits the code beside it: what it was measured with can be replayed, and is enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcl_core.dataset import Dataset, bundled_dataset_path, read_dataset
+from tcl_core.domain import Task
+from tcl_core.evaluation.context import Context, EvaluationConfig
+from tcl_core.space.design_space import DesignSpace
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Dataset:
+    return read_dataset(bundled_dataset_path())
+
+
+@pytest.mark.slow
+def test_its_sketches_are_those_of_this_version(shipped: Dataset) -> None:
+    by_anchor: dict[tuple[str, str], Task] = {}
+    for key, platform in shipped.sketches:
+        by_anchor.setdefault((shipped.tasks[key].anchor, platform), shipped.tasks[key])
+    assert len(by_anchor) > len(shipped.platforms)
+    for (_, platform), task in by_anchor.items():
+        space = DesignSpace(task, shipped.platforms[platform].target_json)
+        assert shipped.sketches[task.key, platform] == space.sketches, task.name
+
+
+def test_it_has_enough_tasks_and_candidates(shipped: Dataset) -> None:
+    """The platform of most records has 160 candidates of 100 tasks and more, two others 80 of most of what they have.
+
+    Of a task whose space is smaller all of it is there.
+    """
+    main = Context(shipped, EvaluationConfig(), bundled_dataset_path()).platform
+    sizes = [len(records) for (_, platform), records in shipped.records.items() if platform == main]
+    assert sum(size >= 160 for size in sizes) >= 100
+    assert len(shipped.platforms) >= 3
+    assert len(shipped.networks) >= 8
