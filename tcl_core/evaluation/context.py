@@ -58,6 +58,8 @@ class EvaluationConfig:
         ablation_share: where the parts of RDU are compared.
         transfer_shares: of the new platform's data.
         platform_share: random share of a platform's training records that the tables over several platforms use.
+        known_share: the same of the platforms that are known before a new one comes (transfer): the checkpoint that
+            ships has learned all of theirs.
         learners: keys of `learning.LEARNERS`; empty for all.
         rotate: another split for each seed (`splits.rotations`) instead of the dataset's own.
         platform: fingerprint for the tables on one platform; None for the one with most records.
@@ -73,6 +75,7 @@ class EvaluationConfig:
     ablation_share: float = 0.1
     transfer_shares: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1)
     platform_share: float = 0.1
+    known_share: float = 1.0
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     learners: tuple[str, ...] = ()
     tuning: TuningConfig = field(default_factory=TuningConfig)

@@ -56,10 +56,14 @@ class TransferResult(TableResult):
 
     def remarks(self) -> tuple[str, ...]:
         return (
-            f"Learned first: {', '.join(self.old)}, a random {percent(self.old_share)} of each one's training records. "
+            f"Learned first: {', '.join(self.old)}, {_share(self.old_share)} of each one's training records. "
             f"New: {self.new}; its share is drawn at random, the same for all learners; the rest of its pools is given "
             "without labels. Its validation groups, which only tell when to stop, are whole.",
         )
+
+
+def _share(share: float) -> str:
+    return "all" if share >= 1 else f"a random {percent(share)}"
 
 
 def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToken) -> TransferResult:
@@ -74,7 +78,7 @@ def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToke
         "cost_model": config.cost_model,
         "offline": config.offline,
         "learner": config.learner,
-        "share": config.platform_share,
+        "share": config.known_share,
         "shares": config.transfer_shares,
         "platforms": (*old, new),
     }
@@ -83,7 +87,7 @@ def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToke
     return TransferResult(
         old=tuple(map(context.name, old)),
         new=context.name(new),
-        old_share=config.platform_share,
+        old_share=config.known_share,
         shares=config.transfer_shares,
         top1={
             name: {
@@ -100,7 +104,7 @@ def _transfer(
     learner = fresh_learner(context, name, seed)
     learned: list[PlatformData] = []
     for platform in old:
-        data = platform_data(context, platform, context.config.platform_share, seed)
+        data = platform_data(context, platform, context.config.known_share, seed)
         learn(learner, data, learned, epochs, cancel)
         learned.append(data)
     found: Value = {}

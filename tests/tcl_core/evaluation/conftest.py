@@ -98,6 +98,7 @@ def config() -> EvaluationConfig:
         samplers=("rdu", "random"),
         transfer_shares=(0.1,),
         platform_share=0.5,
+        known_share=0.5,
         processes=1,
     )
 
