@@ -1,9 +1,9 @@
 """References: records of a task that are timed again beside each of its later batches, so that all are in one unit.
 
 A shared machine is faster or slower by some percent from one minute to the next, and a pool is timed in batches. Of 423
-second measurements of 131 tasks (two threads of a Zen 5, hours later) two that were timed in one batch differ by 5.8 %
-at the median when they are of different tasks; of one task by 1.5 % when the first measurements had shared a batch too,
-and by 2.3 % when they had not. What a batch shares is divided out.
+second measurements of 131 tasks (two threads of a Zen 5, an hour later) two differ in how far they are from the first
+by 4.1 % at the median when they are of different tasks; of one task by 1.0 % when the first measurements had shared a
+batch, and by 1.6 % when they had not. What a batch shares is divided out; with that it is 1.1 % in both cases.
 """
 
 from __future__ import annotations
