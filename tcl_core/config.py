@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 SAMPLERS: Final = ("rdu", "random", "topk", "kcenter", "uncertainty")
@@ -291,6 +292,9 @@ class MeasureConfig:
 CAREFUL = MeasureConfig(compile_patience=0.0, repeats=1, min_repeat_s=0.005, visits=8)
 """For what is learned from for long. Eight visits with a short repeat each, seconds apart, find a shared machine at its
 best more often than three long repeats in a row."""
+
+ANEW = replace(CAREFUL, repeats=3, cutoff=math.inf)
+"""For what several runs found, side by side: none of it is cut off."""
 
 
 @dataclass(frozen=True, kw_only=True)

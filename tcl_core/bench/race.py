@@ -19,7 +19,7 @@ from tcl_core.bench.course import ROUND, lay_out
 from tcl_core.bench.lap import Improvement, Lap, network_s
 from tcl_core.bench.stock import StockRequest, run_stock
 from tcl_core.bench.tenset_mlp import trained_tenset_mlp
-from tcl_core.config import CAREFUL, Budget, RunConfig, SchedulerConfig
+from tcl_core.config import ANEW, Budget, RunConfig, SchedulerConfig
 from tcl_core.domain import Failure, MeasureRequest, Stage, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, PhaseChanged, RecordMeasured
@@ -117,8 +117,7 @@ class Track:
             for at, (name, task) in enumerate(entries)
         ]
         latencies_s: dict[str, dict[str, float]] = {name: {} for name in laps}
-        rules = replace(CAREFUL, repeats=3, cutoff=math.inf)
-        with measurer_for(self.course.opened.platform, rules) as measurer:
+        with measurer_for(self.course.opened.platform, ANEW) as measurer:
             for result in measurer.measure(requests, None):
                 name, task = entries[result.id]
                 if result.latencies_s:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
-from tcl_core.config import CAREFUL
+from tcl_core.config import ANEW
 from tcl_core.domain import Candidate, Platform, Replay, Task
 from tcl_core.events import CancelToken, Event, Progress, RecordMeasured
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner.measuring import measurer_for, requests_of
-
-_RULES = replace(CAREFUL, repeats=3, cutoff=math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +63,7 @@ def time_anew(
     """
     wanted = list(dict.fromkeys(candidates))
     found: dict[Candidate, float] = {}
-    with measurer_for(platform, _RULES) as measurer:
+    with measurer_for(platform, ANEW) as measurer:
         for task in tasks:
             space = DesignSpace(task, platform.target_json)
             replays = [space.replay(candidate) for candidate in wanted if candidate.task_key == task.key]

@@ -95,11 +95,11 @@ class Collector:
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
                 batch = chosen[start : start + _BATCH]
-                known = workspace.records(task_key=task.key, platform=platform.fingerprint)
-                results = self._timed([one.replay for one in batch], known, pool.space, measurer)
+                results = self._timed([one.replay for one in batch], records, pool.space, measurer)
                 found = [record for record, _ in measured_records(batch, results, platform=platform, round_=part)]
                 for record in found:
                     workspace.add_record(record)
+                records = (*records, *found)
                 yield from self._noted(found)
 
     def _timed(
