@@ -178,6 +178,15 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TaskLoops:
+    """What of a task tells how like another one it is; attributes as `Task`'s."""
+
+    key: str
+    axes: tuple[LoopAxis, ...]
+    anchor: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ImportIssue:
     """Something the import noticed, by node: an unsupported operator, a dynamic dimension, a warning."""
 

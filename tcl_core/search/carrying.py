@@ -11,13 +11,13 @@ import json
 import math
 from functools import lru_cache
 
-from tcl_core.domain import Candidate, Decision, DecisionDomain, DecisionKind, Sketch, Task
+from tcl_core.domain import Candidate, Decision, DecisionDomain, DecisionKind, Sketch, Task, TaskLoops
 
 _OUTERMOST = 0.25
 """Weight of a tile's outermost factor, which takes up what the others leave of the loop."""
 
 
-def distance(one: Task, other: Task) -> float:
+def distance(one: Task | TaskLoops, other: Task | TaskLoops) -> float:
     """How far apart two tasks' loops are: sum of |log2| of their extents' ratios; infinite where they do not match."""
     if one.anchor != other.anchor or [axis.kind for axis in one.axes] != [axis.kind for axis in other.axes]:
         return math.inf

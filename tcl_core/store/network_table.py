@@ -7,7 +7,17 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tcl_core.domain import DecisionDomain, LoopAxis, Network, Platform, PlatformFeatures, Sketch, Task, TensorSpec
+from tcl_core.domain import (
+    DecisionDomain,
+    LoopAxis,
+    Network,
+    Platform,
+    PlatformFeatures,
+    Sketch,
+    Task,
+    TaskLoops,
+    TensorSpec,
+)
 from tcl_core.store.record_table import compress, decompress, storable
 from tcl_core.store.serialise import dumps, loads
 
@@ -146,6 +156,18 @@ def all_tasks(connection: sqlite3.Connection, keys: Sequence[str] | None = None)
         (None if keys is None else json.dumps(list(keys)),),
     )
     return tuple(_task(row) for row in rows)
+
+
+def task_loops(connection: sqlite3.Connection, keys: Sequence[str], anchors: Sequence[str]) -> tuple[TaskLoops, ...]:
+    """Of the tasks of some keys and some anchors, in the order in which they were added."""
+    rows = connection.execute(
+        "SELECT key, axes, anchor FROM tasks WHERE key IN (SELECT value FROM json_each(?)) "
+        "AND anchor IN (SELECT value FROM json_each(?)) ORDER BY rowid",
+        (json.dumps(list(keys)), json.dumps(list(anchors))),
+    )
+    return tuple(
+        TaskLoops(key=key, axes=loads(tuple[LoopAxis, ...], axes), anchor=anchor) for key, axes, anchor in rows
+    )
 
 
 def _task(row: Sequence[Any]) -> Task:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tcl_core.config import RunConfig
-from tcl_core.domain import Candidate, CheckpointKind, Network, Platform, Record, RecordCount, Sketch, Task
+from tcl_core.domain import Candidate, CheckpointKind, Network, Platform, Record, RecordCount, Sketch, Task, TaskLoops
 from tcl_core.libraries import LibraryReport
 from tcl_core.store import checkpoint_table, default_table, network_table, record_table, repeat_table, run_table
 from tcl_core.store.checkpoint_table import CheckpointRow
@@ -129,6 +129,11 @@ class Workspace:
         """Every task once, or those of some keys; weights are the greatest in any network, 0 where none lists one."""
         with self._reading() as connection:
             return network_table.all_tasks(connection, keys)
+
+    def task_loops(self, keys: Sequence[str], anchors: Sequence[str]) -> tuple[TaskLoops, ...]:
+        """Of the tasks of some keys and some anchors; no module is read, so that there may be tens of thousands."""
+        with self._reading() as connection:
+            return network_table.task_loops(connection, keys, anchors)
 
     def add_sketches(self, platform_fingerprint: str, sketches: Sequence[Sketch]) -> None:
         """Add sketches of any tasks, or replace them.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Protocol
 
-from tcl_core.domain import Candidate, RecordCount, Sketch, Task
+from tcl_core.domain import Candidate, RecordCount, Sketch, Task, TaskLoops
 from tcl_core.search.carrying import carry, distance
 from tcl_core.store import Workspace
 
@@ -22,7 +21,7 @@ class Relative(Protocol):
     """A task of which something succeeded on the same platform."""
 
     @property
-    def task(self) -> Task: ...
+    def task(self) -> Task | TaskLoops: ...
 
     @property
     def sketches(self) -> tuple[Sketch, ...]: ...
@@ -35,9 +34,8 @@ class Relative(Protocol):
 class StoredRelative:
     """A task of another network, as the workspace knows it. Belongs to the workspace's thread."""
 
-    def __init__(self, workspace: Workspace, platform: str, task: Task) -> None:
-        self._workspace, self._platform = workspace, platform
-        self.task = replace(task, module_json="")  # nobody replays it, and there may be hundreds
+    def __init__(self, workspace: Workspace, platform: str, task: TaskLoops) -> None:
+        self._workspace, self._platform, self.task = workspace, platform, task
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
@@ -56,10 +54,9 @@ def stored_relatives(
     Args:
         counts: the platform's, by task key.
     """
-    keys, anchors = {task.key for task in own}, {task.anchor for task in own}
+    keys, anchors = {task.key for task in own}, sorted({task.anchor for task in own})
     others = [key for key, count in counts.items() if count.best_s is not None and key not in keys]
-    tasks = workspace.all_tasks(others) if others else ()
-    return tuple(StoredRelative(workspace, platform, task) for task in tasks if task.anchor in anchors)
+    return tuple(StoredRelative(workspace, platform, loops) for loops in workspace.task_loops(others, anchors))
 
 
 def borrow(task: Task, sketches: Sequence[Sketch], relatives: Sequence[Relative]) -> list[Candidate]:

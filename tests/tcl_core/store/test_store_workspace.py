@@ -13,7 +13,7 @@ import pytest
 from store_samples import furnish, network, platform, record, sketch, task
 
 from tcl_core.config import Budget, RunConfig, SearchConfig
-from tcl_core.domain import TensorSpec
+from tcl_core.domain import TaskLoops, TensorSpec
 from tcl_core.errors import UserError
 from tcl_core.store import INTERRUPTED, Workspace
 
@@ -58,6 +58,13 @@ def test_adding_a_network_again_updates_its_place_and_tasks(workspace: Workspace
     assert {item.key: item.weight for item in workspace.all_tasks()} == {"a1": 0, "b2": 0, "c3": 3}
     assert {item.key: item.weight for item in workspace.all_tasks(["c3", "a1", "unknown"])} == {"a1": 0, "c3": 3}
     assert workspace.all_tasks([]) == ()
+
+
+def test_loops_are_those_of_the_tasks_of_some_keys_and_anchors(workspace: Workspace) -> None:
+    workspace.add_network(network(), (task("c3"),))
+    of_c3 = TaskLoops(key="c3", axes=task("c3").axes, anchor=task("c3").anchor)
+    assert workspace.task_loops(["c3", "unknown"], [of_c3.anchor, "none"]) == (of_c3,)
+    assert workspace.task_loops(["c3"], ["none"]) == workspace.task_loops([], [of_c3.anchor]) == ()
 
 
 def test_a_known_task_keeps_the_module_its_traces_were_made_for(workspace: Workspace) -> None:
