@@ -35,7 +35,7 @@ def crowd(folder: Path, opened: Opened, count: int, report: Callable[[str], None
         opened = enter_workspace(workspace, opened)
         platform = opened.platform
         sketches = {task.key: DesignSpace(task, platform.target_json).sketches for task in opened.tasks}
-        if not any(_half(_widest(of_task)) for of_task in sketches.values()):
+        if not any(_room(_widest(of_task)) for of_task in sketches.values()):
             raise ValueError(f"no task of {opened.imported.network.name} has two candidates")
         done = copies = 0
         while done < count:
@@ -44,7 +44,7 @@ def crowd(folder: Path, opened: Opened, count: int, report: Callable[[str], None
                 own = [replace(sketch, task_key=task.key) for sketch in sketches[like.key]]
                 workspace.add_sketches(platform.fingerprint, own)
                 space = _widest(own)
-                choices = np.unique(space.random(_half(space), generator), axis=0)[: count - done]
+                choices = np.unique(space.random(_room(space), generator), axis=0)[: count - done]
                 candidates = space.candidates(choices)
                 done += workspace.add_records(_records(candidates, platform.fingerprint, generator))
             copies += 1
@@ -69,7 +69,7 @@ def _widest(sketches: Sequence[Sketch]) -> DecisionSpace:
     return max((DecisionSpace(sketch) for sketch in sketches), key=lambda space: space.size)
 
 
-def _half(space: DecisionSpace) -> int:
+def _room(space: DecisionSpace) -> int:
     """Most records of a task."""
     return min(int(space.size) // 2, _MOST)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -64,6 +65,7 @@ def test_schedules_are_timed_anew(matmul_task: Task, cpu_platform: Platform) -> 
     sketch = DesignSpace(matmul_task, cpu_platform.target_json).sketches[0]
     space = DecisionSpace(sketch)
     candidates = space.candidates(space.whole()[:3])
-    found = time_anew([*candidates, candidates[0]], [matmul_task], cpu_platform, CancelToken())
+    lost = replace(candidates[0], decisions=())
+    found = time_anew([*candidates, lost, candidates[0]], [matmul_task], cpu_platform, CancelToken())
     assert set(found) == set(candidates)
     assert all(0 < latency_s < 1 for latency_s in found.values())
