@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from tcl_core.config import ANEW
-from tcl_core.domain import Candidate, Platform, Replay, Task
+from tcl_core.domain import Candidate, Platform, Task
 from tcl_core.events import CancelToken, Event, Progress, RecordMeasured
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner.measuring import measurer_for, requests_of
@@ -66,11 +66,10 @@ def time_anew(
     with measurer_for(platform, ANEW) as measurer:
         for task in tasks:
             space = DesignSpace(task, platform.target_json)
-            replays = [space.replay(candidate) for candidate in wanted if candidate.task_key == task.key]
-            able = [replay for replay in replays if isinstance(replay, Replay)]
-            for result in measurer.measure(requests_of(able), None, cancel):
+            replays = space.replays(candidate for candidate in wanted if candidate.task_key == task.key)
+            for result in measurer.measure(requests_of(replays), None, cancel):
                 if result.latencies_s:
-                    found[able[result.id].candidate] = median(result.latencies_s)
+                    found[replays[result.id].candidate] = median(result.latencies_s)
     return found
 
 

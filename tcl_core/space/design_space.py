@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +117,11 @@ class DesignSpace:
         """As `schedule`, written down (about 8 ms a call in all)."""
         result = self.schedule(candidate)
         return result if isinstance(result, Failure) else result.replay()
+
+    def replays(self, candidates: Iterable[Candidate]) -> list[Replay]:
+        """Those that still replay, in their order; the sketches may be another version's than the candidates'."""
+        results = map(self.replay, candidates)
+        return [result for result in results if not isinstance(result, Failure)]
 
     def schedules(self, candidates: Sequence[Candidate]) -> tuple[ScheduleBatch, tuple[int, ...]]:
         """What MetaSchedule's own cost models read, and which of the candidates are legal (by index)."""

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from tcl_core.config import Budget, CollectConfig
-from tcl_core.domain import Candidate, Failure, MeasureResult, Platform, Record, Replay, Source, Stage, Task
+from tcl_core.domain import MeasureResult, Platform, Record, Replay, Source, Stage, Task
 from tcl_core.events import CancelToken, Collected, Event, Notice, PhaseChanged, Progress, RecordMeasured
 from tcl_core.features import platform_features
 from tcl_core.hardware.target import resolve_platform
@@ -145,7 +145,7 @@ class Collector:
             return
         yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=f"{task.name}, a second time")
         space = DesignSpace(task, platform.target_json)
-        replays = _replays(space, again)
+        replays = space.replays(again)
         others = [record for record in records if record.candidate not in again]
         for result in self._timed(replays, others, space, measurer):
             if result.failure is not None:
@@ -184,9 +184,3 @@ class Collector:
             present=present,
             seconds=self._clock.elapsed_s,
         )
-
-
-def _replays(space: DesignSpace, candidates: Sequence[Candidate]) -> list[Replay]:
-    """Those that still replay; the sketches may be another version's."""
-    results = [space.replay(candidate) for candidate in candidates]
-    return [result for result in results if not isinstance(result, Failure)]

@@ -102,12 +102,14 @@ def test_locations_read_back_lie_in_their_domains(softmax_space: DesignSpace) ->
 def test_cuda_candidates_are_checked_without_a_gpu(matmul_task: Task) -> None:
     space = DesignSpace(matmul_task, CUDA_TARGET)
     generator = np.random.default_rng(0)
-    results = [space.replay(random_candidate(space.sketches[0], generator)) for _ in range(60)]
+    candidates = [random_candidate(space.sketches[0], generator) for _ in range(60)]
+    results = [space.replay(candidate) for candidate in candidates]
     rejected = [result for result in results if isinstance(result, Failure)]
     legal = [result for result in results if isinstance(result, Replay)]
     assert rejected and all(failure.stage is Stage.REPLAY for failure in rejected)
     assert {failure.cause for failure in rejected} <= {"rejected by VerifyGPUCode", "a primitive does not apply"}
     assert legal
+    assert [one.structural_hash for one in space.replays(candidates)] == [one.structural_hash for one in legal]
     source = tvm.tirx.build(tvm.ir.load_json(legal[0].module_json), tvm.target.Target(json.loads(CUDA_TARGET)))
     assert "__global__" in source.imports[0].inspect_source()
 
