@@ -175,6 +175,7 @@ class LearnerConfig:
         ewc, gamma: weight of the elastic penalty (lambda), and what is left of the Fisher information per platform.
         rehearsal: weight of the knowledge base's own earlier answers on the new candidates under earlier platforms'
             tokens; no record of theirs is needed.
+        hearsay: the active column's share in those answers (the knowledge base's is the rest).
         probes: random vectors per task that estimate the Fisher information.
         momentum: share of the slow weights that one pass of training leaves ("momentum" only).
     """
@@ -189,6 +190,7 @@ class LearnerConfig:
     ewc: float = 3.0
     gamma: float = 0.95
     rehearsal: float = 1.0
+    hearsay: float = 0.5
     probes: int = 4
     momentum: float = 0.99
 

@@ -34,7 +34,7 @@ class Lesson:
 
     Attributes:
         teacher_NK: by the active column.
-        before: by the knowledge base as it was, under the token of each earlier platform.
+        before: under the token of each earlier platform, by the knowledge base as it was and the active column.
     """
 
     ranked: RankedGroup
@@ -43,10 +43,15 @@ class Lesson:
 
 
 class Teachers:
-    """Who makes lessons: the active column, and the knowledge base as it was with the earlier platforms' tokens."""
+    """Who makes lessons: the active column, and both it and the knowledge base as it was with earlier platforms' tokens.
 
-    def __init__(self, column: ActiveColumn, knowledge: Ranker, tokens: Sequence[Tensor]) -> None:
+    Args:
+        hearsay: the column's share in what is taught under an earlier token, in [0, 1].
+    """
+
+    def __init__(self, column: ActiveColumn, knowledge: Ranker, tokens: Sequence[Tensor], hearsay: float) -> None:
         self.tokens = tuple(tokens)
+        self._hearsay = hearsay
         self._column, self._knowledge = column, knowledge
         column.eval()
         knowledge.eval()
@@ -55,11 +60,16 @@ class Teachers:
         """What they say of a task's candidates."""
         return Lesson(
             ranked=group,
-            teacher_NK=self._column.ranker.standardise(score_group(self._column, group)),
-            before=tuple(
-                self._knowledge.standardise(score_group(self._knowledge, _moved(group, token))) for token in self.tokens
-            ),
+            teacher_NK=self._told(group),
+            before=tuple(self._remembered(_moved(group, token)) for token in self.tokens),
         )
+
+    def _told(self, group: RankedGroup) -> Tensor:
+        return self._column.ranker.standardise(score_group(self._column, group))
+
+    def _remembered(self, group: RankedGroup) -> Tensor:
+        known_NK = self._knowledge.standardise(score_group(self._knowledge, group))
+        return known_NK.lerp(self._told(group), self._hearsay)
 
 
 class Compress(Course[Lesson]):

@@ -188,7 +188,8 @@ class ContinualLearner(PlatformLearner):
                 validation_pairs=found.pairs,
                 validation_top1=found.top1,
             )
-        teachers = Teachers(column, before.ranker, _earlier_tokens(before.platforms, data, ranker))
+        tokens = _earlier_tokens(before.platforms, data, ranker)
+        teachers = Teachers(column, before.ranker, tokens, self.config.hearsay)
         candidates = [*groups, *unlabelled_groups(data.unlabelled, ranker)]
         course = Compress(ranker, teachers, candidates, before.ewc, self.config)
         lessons = [teachers.lesson(group) for group in ranked_groups(validation, ranker, self.seed)]

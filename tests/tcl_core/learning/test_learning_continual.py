@@ -23,7 +23,7 @@ from learning_fakes import (
 
 from tcl_core.errors import Interrupted
 from tcl_core.learning import make_learner
-from tcl_core.learning.column import ranked_groups
+from tcl_core.learning.column import ranked_groups, score_group, under_platform
 from tcl_core.learning.compress import Compress, Teachers
 from tcl_core.learning.continual import ACTIVE, KNOWLEDGE, ContinualLearner
 from tcl_core.learning.ewc import OnlineEwc
@@ -186,7 +186,7 @@ def test_a_knowledge_base_that_answers_as_its_teachers_has_nothing_to_learn():
     learner.learn(platform_data("a", **SMALL))
     ranker, column = learner.knowledge.ranker, learner.column
     groups = ranked_groups([token_group("b", 0)], ranker, seed=0)
-    teachers = Teachers(column, ranker, [torch.tensor([1.0, 0.0, 0.2])])
+    teachers = Teachers(column, ranker, [torch.tensor([1.0, 0.0, 0.2])], hearsay=0.5)
     course = Compress(ranker, teachers, groups, OnlineEwc.loose(ranker), replace(LEARNER, ewc=0.0))
     shift = float(course.worth(course.groups))
     offset = 0.01 * sum(
@@ -195,6 +195,22 @@ def test_a_knowledge_base_that_answers_as_its_teachers_has_nothing_to_learn():
         for scores in (lesson.teacher_NK, *lesson.before)
     )
     assert shift == pytest.approx(-offset, abs=1e-6)
+
+
+def test_of_an_earlier_platform_the_column_is_heard_by_its_share():
+    learner = quick()
+    learner.learn(platform_data("a", **SMALL))
+    learner.learn(platform_data("b", **SMALL))
+    ranker, column, token = learner.knowledge.ranker, learner.column, torch.tensor([1.0, 0.0, 0.2])
+    group, *_ = ranked_groups([token_group("b", 0)], ranker, seed=0)
+    deaf, half, trusting = (
+        Teachers(column, ranker, [token], hearsay=share).lesson(group).before[0] for share in (0.0, 0.5, 1.0)
+    )
+    earlier = replace(group, given=under_platform(group.given, token))
+    assert torch.equal(deaf, ranker.standardise(score_group(ranker, earlier)))
+    assert torch.equal(trusting, column.ranker.standardise(score_group(column, earlier)))
+    assert not torch.allclose(deaf, trusting, atol=1e-2)
+    torch.testing.assert_close(half, (deaf + trusting) / 2)
 
 
 def test_platforms_that_the_features_cannot_tell_apart_are_not_rehearsed_against_each_other():
