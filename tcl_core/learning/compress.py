@@ -3,8 +3,9 @@
 No record of an earlier platform is read. What it knew is held by online EWC, and by rehearsal: the new platform's
 candidates are shown to it under an earlier platform's token, and it is to answer as it did before (learning without
 forgetting, Li & Hoiem, arXiv 1606.09282, with the platform token in the place of a task's head). Half of that answer is
-the active column's, which learned from the new platform what holds for the earlier ones as well: told its own old answers
-alone, the knowledge base unlearned that (`resources/experiments.md`). Shape legend: N candidates of one task, K heads.
+the active column's, which learned from the new platform what holds for earlier ones as well: told its own old answers
+alone, the knowledge base orders both worse (`resources/experiments.md`). Shape legend: N candidates of one task, K
+heads.
 """
 
 from __future__ import annotations
