@@ -13,7 +13,7 @@ TABLES: Final = ("models", "efficiency", "ablation", "continual", "transfer", "z
 """What a person may choose, for the command line and the window: the rooms that implement them are heavy to import."""
 
 LEARNED_MODEL: Final = "ckd"
-"""Cost model of a learned checkpoint; its knowledge base is a `KNOWLEDGE_MODEL` and starts one."""
+"""Cost model of a learned checkpoint; each of its two rankers is a `KNOWLEDGE_MODEL` and starts one."""
 KNOWLEDGE_MODEL: Final = "mamba"
 COLD: Final = "none"
 """What a person writes, and `RunConfig.checkpoint` says, for a cold start."""

@@ -25,7 +25,7 @@ class Start:
 
     Attributes:
         path: the checkpoint; None for a cold start.
-        learned: whether it is a learned checkpoint, whose knowledge base is what starts the model.
+        learned: whether it is a learned checkpoint, of which that starts the model which answers for the platform.
         reason: who chose it: "asked", "default" (a person, for all runs on the platform), "workspace" (the model of
             earlier runs goes on), or "shipped".
     """
@@ -83,12 +83,13 @@ def leads(default: Path, own: Path) -> bool:
 
 
 def holds(file: CheckpointFile, model: str) -> bool:
-    """Whether a run with this cost model can start from a checkpoint; from a learned one with its knowledge base."""
+    """Whether a run with this cost model can start from a checkpoint; from a learned one with one of its rankers."""
     return file.model == model or (file.model == LEARNED_MODEL and model == KNOWLEDGE_MODEL)
 
 
-def load_start(model: CostModel, start: Start) -> None:
-    """Give a model the knowledge that `start` names; of a learned checkpoint that is the knowledge base.
+def load_start(model: CostModel, start: Start, platform: Platform) -> None:
+    """Give a model the knowledge that `start` names; of a learned checkpoint, what answers for the platform: the active
+    column on the one it learned last, if that ranks better there, else the knowledge base.
 
     Raises:
         UserError: see `CostModel.load`.
@@ -98,12 +99,12 @@ def load_start(model: CostModel, start: Start) -> None:
     if not start.learned:
         model.load(start.path)
         return
-    from tcl_core.learning.checkpoints import export_knowledge, load_learner
+    from tcl_core.learning.checkpoints import export_ranker, load_learner
 
     with TemporaryDirectory(prefix="tcl-studio-") as folder:
-        knowledge = Path(folder) / "knowledge.safetensors"
-        export_knowledge(knowledge, load_learner(start.path, LAYOUT))
-        model.load(knowledge)
+        ranker = Path(folder) / "ranker.safetensors"
+        export_ranker(ranker, load_learner(start.path, LAYOUT), platform.fingerprint)
+        model.load(ranker)
 
 
 def shipped_folder() -> Path:

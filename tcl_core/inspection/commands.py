@@ -146,6 +146,6 @@ def current_model(workspace: Workspace, platform: Platform) -> tuple[CostModel |
     if start.path is None:
         return None, ""
     model = make_cost_model(config, LAYOUT, seed=0)
-    load_start(model, start)
+    load_start(model, start, platform)
     origins = {"workspace": "as the workspace's runs have trained it", "shipped": "as it ships"}
     return model, f"Model: {model.name}, {origins.get(start.reason, f'from {start.path.name}')}."

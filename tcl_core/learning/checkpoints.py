@@ -4,8 +4,8 @@ The file is a `cost_model.checkpoint` of the model "ckd": checksummed, written a
 it is damaged or of another feature vocabulary, and no code is run from it. The anchor of online EWC is not stored
 apart: after a platform was learned it is where the knowledge base stands.
 
-A run does not start from this file but from the knowledge base alone, which `export_knowledge` writes as a checkpoint
-of the cost model "mamba". Nothing here imports torch until a learner is saved or loaded.
+A run does not start from this file but from the one network that answers for its platform, which `export_ranker` writes
+as a checkpoint of the cost model "mamba". Nothing here imports torch until a learner is saved or loaded.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ def load_learner(
     return learner
 
 
-def export_knowledge(path: Path, learner: ContinualLearner) -> None:
-    """Write the knowledge base alone as a checkpoint of the cost model "mamba", which `tune` can start from.
+def export_ranker(path: Path, learner: ContinualLearner, platform: str) -> None:
+    """Write what answers for a platform as a checkpoint of the cost model "mamba", which `tune` can start from.
 
     Raises:
         UserError: the file cannot be written; an old one survives.
@@ -187,7 +187,7 @@ def export_knowledge(path: Path, learner: ContinualLearner) -> None:
     if not known.useful:
         raise ValueError("a learner that has learned nothing has no knowledge to export")
     facts: dict[str, Any] = {"model": asdict(learner.cost_model.model), "fits": len(known.platforms)}
-    tensors = as_arrays(known.ranker)
+    tensors = as_arrays(learner.ranker_for(platform))
     write_checkpoint(path, Checkpoint(model=MambaModel.name, layout=learner.layout, facts=facts, tensors=tensors))
 
 

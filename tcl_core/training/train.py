@@ -159,7 +159,7 @@ class _Training:
 
     def _make(self) -> CostModel:
         model = make_cost_model(self._config.cost_model, LAYOUT, self._config.seed)
-        load_start(model, self._start)
+        load_start(model, self._start, self._lesson.platform)
         return model
 
     def _fit(self, model: CostModel, groups: tuple[TaskGroup, ...]) -> None:

@@ -184,7 +184,7 @@ class Tuner:
     def _rounds_on(self, workspace: Workspace, opened: Opened, measurer: Measurer) -> Generator[Event, None, str]:
         """All rounds; returns why they ended."""
         model = self._model
-        load_start(model, self._start)
+        load_start(model, self._start, opened.platform)
         path = workspace.checkpoint_path(opened.platform.fingerprint, model.name)
         kept = RunModel(model, path, run_origin(self._start, opened.platform))
         yield from start_notice(self._start)

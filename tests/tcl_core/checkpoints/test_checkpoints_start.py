@@ -116,9 +116,9 @@ def test_what_cannot_be_used_is_refused(workspace: Workspace, make: Make, kind: 
 
 def test_a_model_takes_the_knowledge(make: Make) -> None:
     model = RandomModel(LAYOUT, width=8, seed=0)
-    load_start(model, Start(path=None))
+    load_start(model, Start(path=None), samples.platform())
     assert not model.trained
-    load_start(model, Start(path=make()))
+    load_start(model, Start(path=make()), samples.platform())
     assert model.trained
 
 

@@ -20,11 +20,11 @@ from tcl_core.errors import UserError
 from tcl_core.learning.checkpoints import (
     LearnedOrigin,
     describe,
-    export_knowledge,
+    export_ranker,
     load_learner,
     save_learner,
 )
-from tcl_core.learning.continual import ContinualLearner
+from tcl_core.learning.continual import ACTIVE, KNOWLEDGE, ContinualLearner
 
 SMALL = {"tasks": 3, "count": 16}
 BATCH = token_batch("a", 300, 9, seed=3)
@@ -125,14 +125,23 @@ def test_the_paper_size_learner_fits_its_budget(tmp_path: Path):
     assert 0.7e6 < learner.size_bytes < 1.4e6
 
 
-def test_a_run_can_start_from_the_knowledge_base(saved: Path, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("deployed", "platform", "starts"),
+    [(ACTIVE, "b", "column"), (KNOWLEDGE, "b", "knowledge"), (ACTIVE, "a", "knowledge"), (ACTIVE, "c", "knowledge")],
+)
+def test_a_run_starts_from_the_network_that_answers_for_its_platform(
+    saved: Path, tmp_path: Path, deployed: str, platform: str, starts: str
+):
     learner = load_learner(saved, LAYOUT)
-    export_knowledge(tmp_path / "knowledge.safetensors", learner)
+    learner.restore(learner.knowledge, learner.column, deployed)
+    export_ranker(tmp_path / "ranker.safetensors", learner, platform)
     model = make_cost_model(COST_MODEL, LAYOUT, 7)
-    model.load(tmp_path / "knowledge.safetensors")
+    model.load(tmp_path / "ranker.safetensors")
 
-    wanted = learner.predict_knowledge(BATCH)
-    found = model.predict(BATCH)
+    learner.column.listen_to(None)
+    answers = {"column": learner.predict_active(BATCH), "knowledge": learner.predict_knowledge(BATCH)}
+    assert not np.allclose(answers["column"].scores, answers["knowledge"].scores, atol=1e-2)
+    wanted, found = answers[starts], model.predict(BATCH)
     np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.spread, wanted.spread, rtol=1e-3, atol=1e-5)
     assert model.trained
@@ -144,7 +153,7 @@ def test_what_was_never_learned_is_neither_saved_nor_exported(tmp_path: Path):
     with pytest.raises(ValueError, match="did not learn a last"):
         save_learner(tmp_path / "file", fresh, origin("a"))
     with pytest.raises(ValueError, match="no knowledge"):
-        export_knowledge(tmp_path / "file", fresh)
+        export_ranker(tmp_path / "file", fresh, "a")
     assert not list(tmp_path.iterdir())
 
 
@@ -153,7 +162,7 @@ def test_other_vocabularies_models_and_files_are_refused(saved: Path, tmp_path: 
     assert "does not exist" in refusal(tmp_path / "nothing")
     (tmp_path / "text").write_text("a learner, honestly")
     assert "not a checkpoint" in refusal(tmp_path / "text")
-    export_knowledge(tmp_path / "mamba", load_learner(saved, LAYOUT))
+    export_ranker(tmp_path / "mamba", load_learner(saved, LAYOUT), "a")
     assert "'mamba', not 'ckd'" in refusal(tmp_path / "mamba")
     with pytest.raises(UserError, match="'mamba', not 'ckd'"):
         describe(tmp_path / "mamba")

@@ -78,12 +78,12 @@ def test_the_guard_of_the_test_above_works(collected: Path, monkeypatch: pytest.
         run(collected, "cpu:x86-64-v3/2", None)
 
 
-def test_a_run_starts_from_the_knowledge_base(first: LearnedReport) -> None:
+def test_a_run_starts_from_what_was_learned(first: LearnedReport) -> None:
     start = check_asked(first.checkpoint.path, "mamba")
     assert start == Start(path=first.checkpoint.path.resolve(), learned=True)
     model = make_cost_model(SMALL, LAYOUT, 0)
     assert not model.trained
-    load_start(model, start)
+    load_start(model, start, first.checkpoint.origin.platform)
     assert model.trained
     with pytest.raises(UserError, match="'ckd', not 'lstm'"):
         check_asked(first.checkpoint.path, "lstm")
