@@ -20,7 +20,7 @@ from tcl_core.bench.lap import Improvement, Lap, network_s
 from tcl_core.bench.stock import StockRequest, run_stock
 from tcl_core.bench.tenset_mlp import trained_tenset_mlp
 from tcl_core.config import ANEW, Budget, RunConfig, SchedulerConfig
-from tcl_core.domain import MeasureRequest, Stage, Task
+from tcl_core.domain import Failure, MeasureRequest, Stage, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, PhaseChanged, RecordMeasured
 from tcl_core.space.design_space import DesignSpace
@@ -171,6 +171,7 @@ def _best_modules(opened: Opened, tasks: tuple[Task, ...], workspace: Path) -> t
     found = []
     for task in tasks:
         if task.key in best:
-            replays = DesignSpace(task, platform.target_json).replays([best[task.key].candidate])
-            found += [(task.key, replay.module_json) for replay in replays]
+            replay = DesignSpace(task, platform.target_json).replay(best[task.key].candidate)
+            if not isinstance(replay, Failure):
+                found.append((task.key, replay.module_json))
     return tuple(found)
