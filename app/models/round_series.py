@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from PySide6.QtCore import QObject, Signal
 
 from tcl_core.evaluation.metrics import RankedTask
 from tcl_core.events import RoundFinished
+
+SMOOTHED_ROUNDS = 9
+"""One round ranks a few dozen candidates: its own figures scatter, the mean of the last few shows where they go."""
 
 Floats = NDArray[np.float64]
 
@@ -76,6 +80,12 @@ class RoundSeries(QObject):
     def points(self, task_key: str = "") -> tuple[RoundPoint, ...]:
         """The rounds of one task, or all for ""."""
         return tuple(point for point in self._points if task_key in {"", point.task_key})
+
+    def recent_correlation(self) -> float | None:
+        """Mean rank correlation of the last `SMOOTHED_ROUNDS` rounds, where it is defined; None where it never is."""
+        recent = [point.rank_correlation for point in self._points[-SMOOTHED_ROUNDS:]]
+        known = [rho for rho in recent if not math.isnan(rho)]
+        return fmean(known) if known else None
 
 
 def _pairwise(task_key: str, scores: Floats, latencies_s: Floats) -> float:

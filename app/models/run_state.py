@@ -66,7 +66,7 @@ class RunState(QObject):
         opened: the network on screen, None before one was opened.
         phase, stage: what the run is doing, as a person reads it and as the engine says it.
         progress: the last `Progress`, None before the first of a run.
-        rank_correlation: of the last round, None before the model is trained.
+        rank_correlation: mean of the last rounds (`RoundSeries`), None before the model is trained.
         outcome: how the last run ended, one sentence; "" while none has.
         heard_at: monotonic time of the last event of the run.
 

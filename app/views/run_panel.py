@@ -125,6 +125,9 @@ class RunPanel(QWidget):
             grid.addWidget(label(caption, "muted"), 3 * row + 1, column)
             grid.setRowMinimumHeight(3 * row + 2, 8)
             self._figures[name] = figure
+        self._figures["rank correlation"].setToolTip(
+            tr("How well the scores ordered the last nine rounds; 1 is perfect")
+        )
         return grid
 
     def request_start(self) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
+from app.models.round_series import SMOOTHED_ROUNDS
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.plot_frame import PlotFrame
@@ -17,9 +18,6 @@ from app.widgets.point_picker import PointPicker
 
 ROUNDS_SHOWN = 1000
 """As points, the newest; the lines go through all."""
-
-SMOOTHED_ROUNDS = 9
-"""One round ranks a few dozen candidates: its own figures scatter, the mean of the last few shows where they go."""
 
 Floats = NDArray[np.float64]
 

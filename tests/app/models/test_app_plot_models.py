@@ -129,6 +129,14 @@ def test_a_rounds_pairwise_accuracy_comes_from_its_own_scored_records(qtbot: QtB
     assert rounds.points("b") == (second,)
 
 
+def test_the_recent_rank_correlation_is_the_mean_of_the_last_nine_rounds_that_have_one(qtbot: QtBot) -> None:
+    records, rounds = MeasuredRecords(), RoundSeries()
+    assert rounds.recent_correlation() is None
+    for rho in (None, -1.0, *[0.5] * 7, None, 0.9):
+        rounds.add(finished_round("a", rho), *records.close_round())
+    assert rounds.recent_correlation() == pytest.approx((7 * 0.5 + 0.9) / 8), "the first two are too long ago"
+
+
 def test_time_goes_to_the_stage_the_run_was_in_and_a_pause_costs_nothing(qtbot: QtBot) -> None:
     times = StageTimes()
     times.begin_phase(phase(100.0, Stage.SEARCH))
