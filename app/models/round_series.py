@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,16 @@ SMOOTHED_ROUNDS = 9
 """One round ranks a few dozen candidates: its own figures scatter, the mean of the last few shows where they go."""
 
 Floats = NDArray[np.float64]
+
+
+def running_mean(values: Floats) -> Floats:
+    """Mean of each value and the `SMOOTHED_ROUNDS - 1` before it, `(N,)`, leaving out NaN; NaN where all are."""
+    known = ~np.isnan(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    start = np.maximum(np.arange(len(values)) - SMOOTHED_ROUNDS + 1, 0)
+    held = counts[1:] - counts[start]
+    return np.where(held > 0, (sums[1:] - sums[start]) / np.maximum(held, 1), np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +92,9 @@ class RoundSeries(QObject):
 
     def recent_correlation(self) -> float | None:
         """Mean rank correlation of the last `SMOOTHED_ROUNDS` rounds, where it is defined; None where it never is."""
-        recent = [point.rank_correlation for point in self._points[-SMOOTHED_ROUNDS:]]
-        known = [rho for rho in recent if not math.isnan(rho)]
-        return fmean(known) if known else None
+        recent = np.array([point.rank_correlation for point in self._points[-SMOOTHED_ROUNDS:]], dtype=float)
+        latest = float(running_mean(recent)[-1]) if recent.size else math.nan
+        return None if math.isnan(latest) else latest
 
 
 def _pairwise(task_key: str, scores: Floats, latencies_s: Floats) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from app.models.round_series import SMOOTHED_ROUNDS
+from app.models.round_series import running_mean
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.plot_frame import PlotFrame
@@ -20,16 +20,6 @@ ROUNDS_SHOWN = 1000
 """As points, the newest; the lines go through all."""
 
 Floats = NDArray[np.float64]
-
-
-def running_mean(values: Floats) -> Floats:
-    """Mean of each value and the `SMOOTHED_ROUNDS - 1` before it, `(N,)`, leaving out NaN; NaN where all are."""
-    known = ~np.isnan(values)
-    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
-    counts = np.concatenate([[0], np.cumsum(known)])
-    start = np.maximum(np.arange(len(values)) - SMOOTHED_ROUNDS + 1, 0)
-    held = counts[1:] - counts[start]
-    return np.where(held > 0, (sums[1:] - sums[start]) / np.maximum(held, 1), np.nan)
 
 
 class RoundPlot(PlotFrame):
