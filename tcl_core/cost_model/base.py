@@ -36,8 +36,8 @@ class EpochReport:
         validation_pairs: mean over the validation tasks of the share of pairs in order, each pair counting as much as
             its labels differ: those that differ by noise alone say nothing. None without any.
         validation_top1: mean over the validation tasks of the label of the candidate ranked first; None without any.
-        best_epoch: the pass whose weights would be kept by now: that with most `validation_pairs`, unless a phase of
-            learning judges by something else; the last without validation tasks.
+        best_epoch: the pass whose weights would be kept by now: that of the second half with most `validation_pairs`,
+            unless a phase of learning judges by something else; the last until then and without validation tasks.
         seconds: since the training began.
     """
 

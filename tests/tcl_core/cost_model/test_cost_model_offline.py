@@ -76,11 +76,18 @@ def run(
 
 def test_patience_ends_it_and_the_first_of_the_best_passes_is_kept() -> None:
     what = course()
-    reports, biases = run(what, [0.5, 0.8, 0.8, 0.7, 0.75, 0.9])
-    assert [each.best_epoch for each in reports] == [1, 2, 2, 2, 2]
-    assert [each.validation_top1 for each in reports] == pytest.approx([0.5, 0.2, 0.2, 0.3, 0.25])
-    assert torch.equal(what.network.bias, biases[1])
-    assert not torch.equal(biases[1], biases[4])
+    reports, biases = run(what, [0.1, 0.2, 0.3, 0.4, 0.5, 0.8, 0.8, 0.7, 0.75, 0.9])
+    assert [each.best_epoch for each in reports] == [1, 2, 3, 4, 5, 6, 6, 6, 6]
+    assert [each.validation_top1 for each in reports[-4:]] == pytest.approx([0.2, 0.2, 0.3, 0.25])
+    assert torch.equal(what.network.bias, biases[5])
+    assert not torch.equal(biases[5], biases[8])
+
+
+def test_a_pass_of_the_first_half_is_neither_kept_nor_does_it_end_the_training() -> None:
+    what = course()
+    reports, biases = run(what, [0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.4, 0.4, 0.2, 0.2])
+    assert [each.best_epoch for each in reports] == [1, 2, 3, 4, 5, 6, 7, 7, 7, 7]
+    assert torch.equal(what.network.bias, biases[6])
 
 
 def test_without_validation_it_takes_every_pass_and_keeps_the_last() -> None:
@@ -97,19 +104,20 @@ def test_many_steps_a_pass_mean_few_passes_and_a_whole_schedule(most_steps: int,
     assert [each.epochs for each in reports] == [passes] * passes
 
 
-def test_a_loss_gone_wrong_later_keeps_the_best_pass_and_is_reported() -> None:
+@pytest.mark.parametrize(("passes", "kept"), [(2, 2), (4, 4), (7, 6)])
+def test_a_loss_gone_wrong_later_keeps_the_best_pass_and_is_reported(passes: int, kept: int) -> None:
     what, calls = course(), iter(range(100))
     good = what.objective
 
     def broken(parts: Sequence[Part[Numbers]]) -> tuple[Tensor, Tensor]:
         total, loss = good(parts)
-        return (total * np.nan, loss) if next(calls) == 7 else (total, loss)
+        return (total * np.nan, loss) if next(calls) == 3 * passes + 1 else (total, loss)
 
     what.objective = broken  # type: ignore[method-assign]
-    reports, biases = run(what, [0.5, 0.4, 0.3, 0.2])
-    assert [each.loss is None for each in reports] == [False, False, True]
+    reports, biases = run(what, [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
+    assert [each.loss is None for each in reports] == [False] * passes + [True]
     assert reports[-1].validation_top1 is None
-    assert torch.equal(what.network.bias, biases[0])
+    assert torch.equal(what.network.bias, biases[kept - 1])
 
 
 def test_a_loss_gone_wrong_at_once_is_a_sentence_and_changes_nothing() -> None:
