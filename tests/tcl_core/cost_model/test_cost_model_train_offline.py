@@ -176,9 +176,7 @@ def test_a_stop_before_the_first_pass_leaves_the_model_untrained(name: str, grou
 
 @pytest.mark.parametrize("passes", [3, 5])
 @pytest.mark.parametrize("name", ITERATED)
-def test_a_stop_later_keeps_the_best_pass_of_the_second_half_or_the_last(
-    name: str, passes: int, groups: Data
-) -> None:
+def test_a_stop_later_keeps_the_best_pass_of_the_second_half_or_the_last(name: str, passes: int, groups: Data) -> None:
     model, cancel, pairs = make(name), CancelToken(), list[float]()
 
     def watch(report: EpochReport) -> None:
