@@ -213,6 +213,11 @@ class SamplerConfig:
     neighbours: int = 8
 
 
+TEACHING = SamplerConfig(representativeness=0.1, exploit=0.0)
+"""Offline, for what is learned from. The latencies of a tenth chosen with R at 0.3 spread 0.77 as far as the pool's,
+with 0.1 0.97 (at random 0.97); three folds of networks left out, pairs in order: 0.654 and 0.668."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
     """Evolution over decision vectors.

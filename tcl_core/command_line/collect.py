@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.watch import RunWatch
-from tcl_core.config import CollectConfig, NetworkConfig, SamplerConfig
+from tcl_core.config import TEACHING, CollectConfig, NetworkConfig
 from tcl_core.events import CancelToken, Collected
 
 
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         max_tasks=arguments.max_tasks,
         seed=arguments.seed,
         network_config=NetworkConfig(shapes=tuple(arguments.shape)),
-        sampler=SamplerConfig(name=arguments.sampler),
+        sampler=replace(TEACHING, name=arguments.sampler),
     )
     token = CancelToken()
     collected: Collected | None = None

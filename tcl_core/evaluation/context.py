@@ -10,7 +10,7 @@ from typing import Any
 
 from tcl_core import __version__
 from tcl_core.batches import TaskGroup
-from tcl_core.config import CostModelConfig, LearnerConfig, OfflineConfig, SamplerConfig
+from tcl_core.config import TEACHING, CostModelConfig, LearnerConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.dataset.base import Dataset, Split
@@ -69,7 +69,7 @@ class EvaluationConfig:
     models: tuple[str, ...] = ("mamba", "transformer", "mlp", "xgb", "lstm", "random")
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
     offline: OfflineConfig = field(default_factory=OfflineConfig)
-    sampler: SamplerConfig = field(default_factory=lambda: SamplerConfig(exploit=0.0))
+    sampler: SamplerConfig = TEACHING
     samplers: tuple[str, ...] = ("rdu", "random", "uncertainty", "kcenter", "topk")
     shares: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2)
     ablation_share: float = 0.1
