@@ -10,7 +10,7 @@ from tcl_core.batches import TaskGroup
 from tcl_core.checkpoints import CheckpointFile, Origin, Start, describe, lineage_after, load_start, save_stamped
 from tcl_core.checkpoints.shelf import new_path, note
 from tcl_core.checkpoints.start import check_asked
-from tcl_core.config import CostModelConfig, OfflineConfig, SamplerConfig
+from tcl_core.config import TEACHING, CostModelConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch
 from tcl_core.domain import CheckpointKind
@@ -51,7 +51,7 @@ class TrainConfig:
     out: str | None = None
     processes: int = 1
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
-    sampler: SamplerConfig = field(default_factory=lambda: EvaluationConfig().sampler)
+    sampler: SamplerConfig = TEACHING
     offline: OfflineConfig = field(default_factory=OfflineConfig)
 
 
