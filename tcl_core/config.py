@@ -335,6 +335,8 @@ class CollectConfig:
         repeat: share of the records that is measured a second time, to know the noise.
         references: most records of a task that are timed again beside each of its later batches, so that all are in one
             unit. The median of four is off by half of what a single one is.
+        steady: a batch counts when its references take at most this many times as long as before: above the drift of a
+            shared machine, below what cuts candidates off that are as fast as the best.
         max_tasks: most tasks taken of one network, those with the largest weight x FLOPs first; 0 for all.
     """
 
@@ -347,6 +349,7 @@ class CollectConfig:
     share: float = 1.0
     repeat: float = 0.02
     references: int = 4
+    steady: float = 1.25
     max_tasks: int = 0
     seed: int = 0
     network_config: NetworkConfig = field(default_factory=NetworkConfig)

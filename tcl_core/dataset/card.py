@@ -199,9 +199,10 @@ def _how_measured(measure: MeasureConfig) -> list[str]:
         "mean time of one run in such a repeat, in seconds; a record's latency is the median of its repeats. "
         f"{_visits(measure.visits)}With every later batch of a task, that of second measurements too, up to "
         f"{CollectConfig.references} random records of before are timed again, and what they are slower or faster by "
-        f"is divided out. Compiling may take {measure.compile_timeout_s:g} s and running {measure.run_timeout_s:g} s; "
-        "a failure is a record too, with its stage and cause. Peak FLOP/s and bandwidth of a platform are "
-        "micro-benchmarks on the same machine.",
+        f"is divided out; a batch in which they take more than {CollectConfig.steady:g} times as long is timed again, "
+        f"and left out if that lasts. Compiling may take {measure.compile_timeout_s:g} s and running "
+        f"{measure.run_timeout_s:g} s; a failure is a record too, with its stage and cause. Peak FLOP/s and "
+        "bandwidth of a platform are micro-benchmarks on the same machine.",
     ]
 
 

@@ -22,12 +22,14 @@ from tcl_core.store import Workspace
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.measuring import best_latency_s, measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import enter_workspace, open_on, read_network, require_runnable
-from tcl_core.tuner.references import draw_references, in_first_units
+from tcl_core.tuner.references import draw_references, in_first_units, slowdown
 from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
 
 _BATCH = 96
 """Candidates compiled before any of them is timed; a kill loses no more than these. Many, so that the visits of one are
 seconds apart."""
+_ATTEMPTS = 3
+"""Times a batch is timed in all, when the machine is slow meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +97,10 @@ class Collector:
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
                 batch = chosen[start : start + _BATCH]
-                results = self._timed([one.replay for one in batch], records, pool.space, measurer)
+                results, slower = self._timed([one.replay for one in batch], records, pool.space, measurer)
+                if slower > self._config.steady:
+                    yield _left_out(task, slower)
+                    return
                 found = [record for record, _ in measured_records(batch, results, platform=platform, round_=part)]
                 for record in found:
                     workspace.add_record(record)
@@ -104,8 +109,8 @@ class Collector:
 
     def _timed(
         self, replays: Sequence[Replay], records: Sequence[Record], space: DesignSpace, measurer: Measurer
-    ) -> list[MeasureResult]:
-        """Results of a batch, by position, in the units of the task's first one.
+    ) -> tuple[list[MeasureResult], float]:
+        """Results of a batch, by position, in the units of the task's first one, and how much slower than that it was.
 
         Args:
             records: of the task so far; none before its first batch.
@@ -118,8 +123,12 @@ class Collector:
             if isinstance(replay, Replay) and reference.latency_s is not None:
                 known_s[len(requests)] = reference.latency_s
                 requests.append(replay)
-        results = measurer.measure(requests_of(requests), best_latency_s(records), self._cancel)
-        return in_first_units(results, known_s)
+        for _ in range(_ATTEMPTS):
+            results = list(measurer.measure(requests_of(requests), best_latency_s(records), self._cancel))
+            slower = slowdown(results, known_s) or 1.0
+            if slower <= self._config.steady:
+                break
+        return in_first_units(results, known_s), slower
 
     def _noted(self, records: Sequence[Record]) -> Iterator[Event]:
         for record in records:
@@ -147,7 +156,11 @@ class Collector:
         space = DesignSpace(task, platform.target_json)
         replays = space.replays(again)
         others = [record for record in records if record.candidate not in again]
-        for result in self._timed(replays, others, space, measurer):
+        results, slower = self._timed(replays, others, space, measurer)
+        if slower > self._config.steady:
+            yield _left_out(task, slower)
+            return
+        for result in results:
             if result.failure is not None:
                 cause = result.failure.cause
                 yield Notice(sentence=f"A candidate of {task.name} that ran before failed the second time: {cause}.")
@@ -184,3 +197,10 @@ class Collector:
             present=present,
             seconds=self._clock.elapsed_s,
         )
+
+
+def _left_out(task: Task, slower: float) -> Notice:
+    return Notice(
+        sentence=f"While {task.name} was timed, the machine was {slower:.1f} times slower than before; what was timed "
+        "then was left out. Collect again when nothing else runs, or into a new workspace if it stays so slow."
+    )

@@ -4,6 +4,9 @@ A shared machine is faster or slower by some percent from one minute to the next
 second measurements of 131 tasks (two threads of a Zen 5, an hour later) two differ in how far they are from the first
 by 4.1 % at the median when they are of different tasks; of one task by 1.0 % when the first measurements had shared a
 batch, and by 1.6 % when they had not. What a batch shares is divided out; with that it is 1.1 % in both cases.
+
+A host may also give two threads little more than one core for minutes. Then a batch is 1.5 to 2.5 times as slow, each
+kernel by its own factor, and nearly all of it is cut off, references too. Such a batch cannot be brought to any unit.
 """
 
 from __future__ import annotations
@@ -27,22 +30,33 @@ def draw_references(records: Sequence[Record], most: int, generator: np.random.G
     return [able[index] for index in sorted(chosen)]
 
 
+def slowdown(results: Iterable[MeasureResult], known_s: Mapping[int, float]) -> float | None:
+    """How many times as long as before the references of a batch took, at the median; None where none of them ran.
+
+    One that is cut off counts with its one run: in a slow batch that is what happens to them.
+
+    Args:
+        known_s: latency of each reference before, in seconds, by the id of its request.
+    """
+    found = [
+        median(result.latencies_s) / known_s[result.id]
+        for result in results
+        if result.id in known_s and result.latencies_s
+    ]
+    return median(found) if found else None
+
+
 def in_first_units(results: Iterable[MeasureResult], known_s: Mapping[int, float]) -> list[MeasureResult]:
     """The results of a batch that are no reference's, in the units of the task's first batch.
 
     Args:
-        known_s: latency of each reference in those units, in seconds, by the id of its request. Those that fail or
-            are cut off this time say nothing; without any other the results stay as they are.
+        known_s: latency of each reference in those units, in seconds, by the id of its request. Where none of them ran
+            the results stay as they are.
     """
     every = list(results)
-    ratios = [
-        known_s[result.id] / median(result.latencies_s)
-        for result in every
-        if result.id in known_s and result.latencies_s and not result.cut_off
-    ]
-    factor = median(ratios) if ratios else 1.0
+    factor = slowdown(every, known_s) or 1.0
     return [
-        replace(result, latencies_s=tuple(latency_s * factor for latency_s in result.latencies_s))
+        replace(result, latencies_s=tuple(latency_s / factor for latency_s in result.latencies_s))
         for result in every
         if result.id not in known_s
     ]

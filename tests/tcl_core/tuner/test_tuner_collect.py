@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tcl_core.config import CollectConfig
-from tcl_core.domain import Source
+from tcl_core.config import CollectConfig, MeasureConfig
+from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Source
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Collected, Progress, RecordMeasured
+from tcl_core.events import CancelToken, Collected, Notice, Progress, RecordMeasured
 from tcl_core.network.sample import sample_path
 from tcl_core.store import Workspace
+from tcl_core.tuner import collect
 from tcl_core.tuner.collect import Collector
 
 pytestmark = pytest.mark.slow
 
 
-def config_of(folder: Path) -> CollectConfig:
+def config_of(folder: Path, steady: float = math.inf) -> CollectConfig:
+    """However slow the machine of the test becomes, what is measured counts."""
     return CollectConfig(
-        networks=(str(sample_path()),), workspace=str(folder / "w"), per_task=4, max_tasks=2, repeat=0.5
+        networks=(str(sample_path()),),
+        workspace=str(folder / "w"),
+        per_task=4,
+        max_tasks=2,
+        repeat=0.5,
+        steady=steady,
     )
 
 
@@ -68,3 +77,58 @@ def test_another_machines_platform_is_refused(tmp_path: Path) -> None:
     config = replace(config_of(tmp_path), target='{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"cortex-a72"}')
     with pytest.raises(UserError, match="cannot run code"):
         collected(config)
+
+
+class FakeMeasurer:
+    """A machine on which every kernel takes a millisecond, and twice as long in some batches."""
+
+    def __init__(self, slow: set[int]) -> None:
+        self.slow, self.batches = slow, 0
+
+    def __call__(self, platform: Platform, config: MeasureConfig) -> FakeMeasurer:
+        return self
+
+    def __enter__(self) -> FakeMeasurer:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def measure(
+        self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken
+    ) -> Iterator[MeasureResult]:
+        latency_s = 2e-3 if self.batches in self.slow else 1e-3
+        self.batches += 1
+        for request in requests:
+            yield MeasureResult(
+                id=request.id, latencies_s=(latency_s,), cut_off=latency_s > 1.5 * (best_s or latency_s)
+            )
+
+
+def test_a_batch_is_timed_again_while_the_machine_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = FakeMeasurer(slow={1, 2})
+    monkeypatch.setattr(collect, "measurer_for", machine)
+    done = collected(replace(config_of(tmp_path, steady=1.25), max_tasks=1, repeat=0.0))
+    assert (done.present, machine.batches) == (4, 4), "random, bred three times"
+    with Workspace.open(tmp_path / "w", read_only=True) as workspace:
+        records = [record for task in workspace.all_tasks() for record in workspace.records(task_key=task.key)]
+    assert {record.latency_s for record in records} == {1e-3}
+    assert not any(record.cut_off for record in records)
+
+
+def test_what_a_slow_machine_measures_is_left_out_until_the_next_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(config_of(tmp_path, steady=1.25), max_tasks=1, repeat=0.5)
+    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(slow=set(range(1, 100))))
+    events = list(Collector(config, CancelToken()).events())
+    told = [event.sentence for event in events if isinstance(event, Notice)]
+    assert len(told) == 2
+    assert all("the machine was 2.0 times slower than before" in sentence for sentence in told)
+    end = events[-1]
+    assert isinstance(end, Collected)
+    assert (end.records, end.present, end.wanted, end.repeated) == (2, 2, 4, 0)
+    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(slow=set()))
+    rest = collected(config)
+    assert (rest.records, rest.present) == (2, 4)
+    assert rest.repeated > 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tuner_records import record
 
 from tcl_core.domain import Failure, MeasureResult, Stage
-from tcl_core.tuner.references import draw_references, in_first_units
+from tcl_core.tuner.references import draw_references, in_first_units, slowdown
 
 
 def result(id_: int, *latencies_s: float, cut_off: bool = False) -> MeasureResult:
@@ -56,8 +56,16 @@ def test_one_reference_out_of_three_that_goes_astray_decides_nothing() -> None:
     assert found.latencies_s == (2.0, 3.0)
 
 
-def test_references_that_fail_or_are_cut_off_say_nothing() -> None:
+def test_references_that_fail_say_nothing() -> None:
     known_s = {10: 1.0, 11: 1.0, 12: 1.0}
-    batch = [result(0, 4.0), result(1), result(10), result(11, 8.0, cut_off=True)]
+    batch = [result(0, 4.0), result(1), result(10), result(11)]
     assert in_first_units([*batch, result(12, 2.0)], known_s) == [result(0, 2.0), result(1)]
+    assert slowdown(batch, known_s) is None
     assert in_first_units(batch, known_s) == [result(0, 4.0), result(1)]
+
+
+def test_a_batch_so_slow_that_its_references_are_cut_off_is_known_by_them() -> None:
+    known_s = {10: 1.0, 11: 2.0, 12: 4.0}
+    batch = [result(0, 5.0, cut_off=True), *(result(id_, 2.5 * known_s[id_], cut_off=True) for id_ in known_s)]
+    assert slowdown(batch, known_s) == pytest.approx(2.5)
+    assert in_first_units(batch, known_s) == [result(0, 2.0, cut_off=True)]
