@@ -196,7 +196,7 @@ class SetDefault(CheckpointCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainModel(CheckpointCommand):
-    """Command: train a cost model on one platform's records. A stop keeps the weights of the best pass.
+    """Command: train a cost model on one platform's records. A stop keeps what was learned.
 
     Attributes:
         platform: fingerprint.

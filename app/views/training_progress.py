@@ -15,7 +15,7 @@ from tcl_core.checkpoint_events import PassFinished
 
 _STOP_HINTS = {
     Job.COPY: "",
-    Job.TRAINING: later("Stop; a training keeps the weights of its best pass, learning keeps nothing"),
+    Job.TRAINING: later("Stop; a training keeps what it has learned, learning keeps nothing"),
     Job.EVALUATION: later("Stop; the figures that are known by then are shown"),
 }
 
@@ -100,7 +100,7 @@ def told(report: PassFinished) -> str:
     if report.validation_pairs is not None and report.validation_top1 is not None:
         parts.append(
             tr(
-                "validation: {pairs:.3f} of pairs in order, top-1 {top1:.3f} (best in pass {best_epoch})",
+                "validation: {pairs:.3f} of pairs in order, top-1 {top1:.3f} (kept: pass {best_epoch})",
                 pairs=report.validation_pairs,
                 top1=report.validation_top1,
                 best_epoch=report.best_epoch,

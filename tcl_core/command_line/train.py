@@ -14,7 +14,7 @@ from tcl_core.config import COLD, CostModelConfig
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
-_PROMISE = "Stopping; the weights of the best pass are kept."
+_PROMISE = "Stopping; what was learned is kept."
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
@@ -66,6 +66,6 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     output.emit(result)
     if report.stopped:
         raise Interrupted(
-            f"Stopped after pass {report.epochs}; the weights of the best pass are in {file.path}, and "
-            f"`train --checkpoint {file.path}` goes on from them."
+            f"Stopped after pass {report.epochs}; what it had learned is in {file.path}, and "
+            f"`train --checkpoint {file.path}` goes on from there."
         )

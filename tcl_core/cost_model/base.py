@@ -103,7 +103,7 @@ class CostModel(ABC):
         Deterministic under the model's seed: nothing depends on the clock. A model without passes reports one.
 
         Raises:
-            Interrupted: `cancel` was stopped; the model keeps the weights of its best pass and can be trained on.
+            Interrupted: `cancel` was stopped; the model keeps the weights of `best_epoch` and can be trained on.
             UserError: no group has two different labels, or the loss is not finite from the first pass on.
         """
 

@@ -99,7 +99,7 @@ class PlatformLearner(ABC):
 
         Raises:
             Interrupted: `cancel` was stopped; the learner is as it was before, except that baselines which train one
-                model on keep the weights of its best pass.
+                model on keep the weights of the pass that is kept by then.
             UserError: no group has two different labels, or the loss is not finite from the first pass on; the learner
                 is as it was before.
         """

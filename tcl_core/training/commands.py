@@ -215,7 +215,7 @@ def _train(command: TrainModel, send: Send, cancel: CancelToken) -> Event:
     except Interrupted as stop:
         return TrainingStopped(sentence=str(stop) or "Stopped; nothing was saved.")
     ended = "Stopped" if report.stopped else "Trained"
-    kept = "; the weights of the best pass are kept" if report.stopped else ""
+    kept = "; what it had learned is kept" if report.stopped else ""
     sentence = (
         f"{ended} after {report.epochs} passes over {report.records:,} records of {report.tasks} tasks{kept}: "
         f"checkpoint {report.number}, {_told(report.metrics)}."

@@ -65,7 +65,7 @@ class TrainReport:
         parameters: of the model.
         epochs: passes that were finished.
         metrics: on held-out networks; "validation_top1" is of the kept pass. Empty where no network is held out.
-        stopped: whether it was stopped early and kept the weights of its best pass.
+        stopped: whether it was stopped early.
     """
 
     checkpoint: CheckpointFile
@@ -84,7 +84,7 @@ class TrainReport:
 def train(config: TrainConfig, watch: EpochWatch, phase: PhaseWatch, cancel: CancelToken) -> TrainReport:
     """Train, test on held-out networks, save and note the checkpoint.
 
-    Stopped by `cancel` it saves the weights of the best pass, from which another training can go on.
+    Stopped by `cancel` it saves the weights of the pass that is kept by then, from which another training can go on.
 
     Raises:
         UserError: bad input, nothing to learn from, a loss that is not finite, or a checkpoint that cannot be read or
