@@ -280,7 +280,6 @@ class Controller(QObject):
     def _round_finished(self, event: events.RoundFinished) -> None:
         self._models.tasks.update_state(event.state)
         self._models.rounds.add(event, *self._models.scores.records.close_round())
-        self._models.run.rank_correlation = self._models.rounds.recent_correlation()
 
     def _gains_expected(self, event: events.GainsExpected) -> None:
         self._models.tasks.set_gains(event.gains_s)

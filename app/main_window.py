@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         self.start_page = StartPage()
         self.task_panel = TaskPanel(models.tasks, models.run)
         self.network_panel = NetworkPanel(models)
-        self.run_panel = RunPanel(models.run, models.budget)
+        self.run_panel = RunPanel(models.run, models.rounds, models.budget)
         self.failures_panel = FailuresPanel(models.failures)
         self.library_panel = LibraryPanel(models.library, models.run)
         self.log_panel = LogPanel(models.log)

@@ -66,7 +66,6 @@ class RunState(QObject):
         opened: the network on screen, None before one was opened.
         phase, stage: what the run is doing, as a person reads it and as the engine says it.
         progress: the last `Progress`, None before the first of a run.
-        rank_correlation: mean of the last rounds (`RoundSeries`), None before the model is trained.
         outcome: how the last run ended, one sentence; "" while none has.
         heard_at: monotonic time of the last event of the run.
 
@@ -85,7 +84,6 @@ class RunState(QObject):
         self.phase = ""
         self.stage: Stage | None = None
         self.progress: Progress | None = None
-        self.rank_correlation: float | None = None
         self.resumed_records = 0
         self.outcome = ""
         self.heard_at = time.monotonic()
@@ -117,7 +115,6 @@ class RunState(QObject):
     def begin_run(self, resumed_records: int) -> None:
         """A run started: forget the progress of the one before."""
         self.progress = None
-        self.rank_correlation = None
         self.resumed_records = resumed_records
         self.outcome = ""
         self.phase = tr("Starting")

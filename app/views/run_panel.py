@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.icons import icon
 from app.models import quantities, wording
 from app.models.budget_check import BudgetCheck
+from app.models.round_series import RoundSeries
 from app.models.run_state import Activity, RunState
 from app.tokens import Tokens
 from app.translation import tr
@@ -34,9 +35,9 @@ class RunPanel(QWidget):
     hold_requested = Signal()
     stop_requested = Signal()
 
-    def __init__(self, run: RunState, budget: BudgetCheck, parent: QWidget | None = None) -> None:
+    def __init__(self, run: RunState, rounds: RoundSeries, budget: BudgetCheck, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._run, self._budget = run, budget
+        self._run, self._rounds, self._budget = run, rounds, budget
         self.form = RunForm()
         self.past_runs = PastRunsButton(
             tr("Repeat a run"),
@@ -68,6 +69,7 @@ class RunPanel(QWidget):
         self._pulse.setInterval(1000)
         self._pulse.timeout.connect(self._beat)
         run.changed.connect(self.refresh)
+        rounds.changed.connect(self._show_correlation)
         budget.changed.connect(self._judge)
         self.form.changed.connect(self._judge)
         self.refresh()
@@ -182,12 +184,14 @@ class RunPanel(QWidget):
         self._check.setText(verdict.sentence)
         self._check.setVisible(bool(verdict.sentence))
 
+    def _show_correlation(self) -> None:
+        rho = self._rounds.recent_correlation()
+        self._figures["rank correlation"].setText("–" if rho is None else f"{rho:.2f}")
+
     def _show_progress(self) -> None:
         run, progress = self._run, self._run.progress
         figures = self._figures
         figures["resumed records"].setText(f"{run.resumed_records:,}")
-        rho = run.rank_correlation
-        figures["rank correlation"].setText("–" if rho is None else f"{rho:.2f}")
         if progress is None:
             self._bar.setValue(0)
             for caption in ("trials", "failed", "candidates scored", "network estimate"):

@@ -73,7 +73,9 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
     assert "140 of 140 shown" in window.plots_panel._shown.text()
     assert len(models.estimates.estimate_ms) > 0
     assert len(models.estimates.references) == 3
-    assert models.run.rank_correlation == models.rounds.recent_correlation() is not None
+    rho = models.rounds.recent_correlation()
+    assert rho is not None
+    assert window.run_panel._figures["rank correlation"].text() == f"{rho:.2f}"
     assert window.library_panel.times.model().rowCount() == 3
     assert "Tuned 11.4 ms" in window.banner.text
     assert window.library_panel.actions_.export_button.isEnabled()
