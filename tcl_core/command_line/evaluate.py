@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     token = CancelToken()
     with stop_on_interrupt(token, output, _STOPPING), EvaluationWatch(output) as watch:
         try:
-            result = evaluate(context, arguments.only, range(arguments.seeds), watch.show, token)
+            result = evaluate(context, arguments.only, range(arguments.seeds), watch.show, token, arguments.jobs)
         except Interrupted as stop:
             raise Interrupted(_STOPPED) from stop
     if arguments.tables or not output.json:

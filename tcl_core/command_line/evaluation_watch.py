@@ -49,6 +49,8 @@ class EvaluationWatch:
             detail += f", pass {told.epoch.epoch} of at most {told.epoch.epochs}: {told_of(told.epoch)}"
         if told.words:
             detail += f", {told.words}"
+        if told.waiting:
+            detail += ", which another process is at"
         self._bar.update(self._bars[told.table], completed=told.done, detail=detail)
         finished = self._told is not None and (told.table, told.done) == (self._told.table, self._told.done + 1)
         if finished and not self._console.is_terminal:

@@ -281,6 +281,13 @@ def _add_evaluate(commands: Commands) -> None:
     evaluate.add_argument("--tables", action="store_true", help="print the tables (as without any option)")
     evaluate.add_argument("--only", choices=TABLES, metavar="TABLE", help=", ".join(TABLES))
     evaluate.add_argument("--seeds", type=positive, default=5, metavar="N")
+    evaluate.add_argument(
+        "--jobs",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="processes side by side; timed tables run alone all the same",
+    )
     evaluate.add_argument("--dataset", metavar="DIR", help="another dataset than the one that ships")
     evaluate.add_argument("--out", metavar="DIR", help="write the tables there, as Markdown and JSON")
     evaluate.add_argument(

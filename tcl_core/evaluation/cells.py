@@ -2,6 +2,7 @@
 
 A cell is one training or more: one row of one table under one seed. Its folder is named by a digest of everything its
 value depends on (the dataset, the settings, the code that computes it), so that what is found there is never stale.
+Processes that fill one table side by side claim each cell before they begin it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import hashlib
 import json
 import os
 import re
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +23,11 @@ from typing import Any
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
+from tcl_core.store.lock import Locked, WriterLock
 
 _PACKAGE = Path(__file__).parents[1]
+_LOOK_S = 0.5
+"""How often a process with nothing left to do looks whether the others are done."""
 
 Value = dict[str, Any]
 """A cell's figures: JSON, finite numbers only."""
@@ -40,6 +47,7 @@ class CellProgress:
         resumed: the cell was found finished.
         epoch: the pass of the training that is running; None between passes.
         words: what else is being done.
+        waiting: every cell that is not finished is another process's.
     """
 
     table: str
@@ -50,6 +58,7 @@ class CellProgress:
     resumed: bool = False
     epoch: EpochReport | None = None
     words: str = ""
+    waiting: bool = False
 
 
 Watch = Callable[[CellProgress], None]
@@ -84,8 +93,32 @@ class CellFolder:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(path)
         except OSError as error:
-            sentence = f"A finished cell cannot be kept in {self.folder} ({error.strerror}); make room there and go on."
-            raise UserError("evaluate", sentence) from error
+            raise self._refusal(error) from error
+
+    @contextmanager
+    def claim(self, row: str, seed: int) -> Iterator[bool]:
+        """Whether the cell is this process's to do, within the block. A process that dies leaves its claims.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        path = self._path(row, seed).with_suffix(".lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = WriterLock(path)
+        except Locked:
+            yield False
+            return
+        except OSError as error:
+            raise self._refusal(error) from error
+        try:
+            yield True
+        finally:
+            lock.release()
+
+    def _refusal(self, error: OSError) -> UserError:
+        sentence = f"A finished cell cannot be kept in {self.folder} ({error.strerror}); make room there and go on."
+        return UserError("evaluate", sentence)
 
     def _path(self, row: str, seed: int) -> Path:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.+-]', '_', row)}-{seed}.json"
@@ -102,23 +135,47 @@ def run_cells(
 ) -> dict[tuple[str, int], Value]:
     """Every (row, seed), seed by seed, so that an early end has whole columns; what is finished is not done again.
 
+    What another process has claimed is left to it, and waited for at the end.
+
     Raises:
         Interrupted: `cancel` was stopped; finished cells are kept.
     """
     values: dict[tuple[str, int], Value] = {}
-    cells = [(row, seed) for seed in seeds for row in rows]
-    for row, seed in cells:
+    left = deque((row, seed) for seed in seeds for row in rows)
+    total, passed_over = len(left), 0
+    while left:
         cancel.checkpoint()
-        told = CellProgress(table=table, row=row, seed=seed, done=len(values), total=len(cells))
+        row, seed = left.popleft()
+        told = CellProgress(table=table, row=row, seed=seed, done=len(values), total=total)
         watch(told)
-        value = folder.read(row, seed)
-        resumed = value is not None
-        if value is None:
-            value = work(row, seed, _teller(told, watch))
-            folder.write(row, seed, value)
-        values[row, seed] = value
-        watch(replace(told, done=len(values), resumed=resumed))
+        value, resumed = _filled(folder, told, work, watch)
+        if value is not None:
+            passed_over = 0
+            values[row, seed] = value
+            watch(replace(told, done=len(values), resumed=resumed))
+            continue
+        left.append((row, seed))
+        passed_over += 1
+        if passed_over >= len(left):
+            watch(replace(told, waiting=True))
+            time.sleep(_LOOK_S)
     return values
+
+
+def _filled(folder: CellFolder, told: CellProgress, work: Work, watch: Watch) -> tuple[Value | None, bool]:
+    """A cell's value, computed if nobody has, and whether it was found; no value where another process is at it."""
+    row, seed = told.row, told.seed
+    if (value := folder.read(row, seed)) is not None:
+        return value, True
+    with folder.claim(row, seed) as mine:
+        if not mine:
+            return None, False
+        # Whoever had the claim may have finished since.
+        if (value := folder.read(row, seed)) is not None:
+            return value, True
+        value = work(row, seed, _teller(told, watch))
+        folder.write(row, seed, value)
+        return value, False
 
 
 def digest_of(settings: Mapping[str, Any], code: Sequence[str]) -> str:

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 
 from tcl_core.evaluation.cells import Watch
 from tcl_core.evaluation.context import Context
+from tcl_core.evaluation.crew import crew
 from tcl_core.evaluation.results import EvaluationResult, about
-from tcl_core.evaluation.tables import LIVE, SEVERAL_PLATFORMS, TABLES, run_table
+from tcl_core.evaluation.tables import LIVE, SEVERAL_PLATFORMS, TABLES, TIMED, run_table
 from tcl_core.events import CancelToken
 
 
 def evaluate(
-    context: Context, only: str | None, seeds: Sequence[int], watch: Watch, cancel: CancelToken
+    context: Context, only: str | None, seeds: Sequence[int], watch: Watch, cancel: CancelToken, jobs: int = 1
 ) -> EvaluationResult:
     """The table `only`, or all that come from the dataset, with the live one as far as it is finished.
+
+    Args:
+        jobs: processes that work on the tables at once; those that are timed have the machine to themselves, first.
 
     Raises:
         UserError: the dataset does not hold what a table needs: said before any of them is begun.
@@ -22,7 +26,11 @@ def evaluate(
     """
     names = (only,) if only else tuple(name for name in TABLES if name not in LIVE)
     _check(context, names, seeds)
-    tables = [run_table(name, context, seeds, watch, cancel) for name in names]
+    found = {name: run_table(name, context, seeds, watch, cancel) for name in names if name in TIMED}
+    rest = [name for name in names if name not in TIMED]
+    with crew(context, rest, seeds, jobs - 1 if rest else 0):
+        found |= {name: run_table(name, context, seeds, watch, cancel) for name in rest}
+    tables = [found[name] for name in names]
     if only is None:
         from tcl_core.evaluation.tables.tuning import finished_seeds  # with TVM and the tuner
 

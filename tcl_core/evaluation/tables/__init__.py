@@ -16,9 +16,11 @@ from tcl_core.evaluation.context import Context
 from tcl_core.evaluation.tables.base import TableResult, Verdict
 from tcl_core.events import CancelToken
 
-__all__ = ["LIVE", "SEVERAL_PLATFORMS", "TABLES", "TableResult", "Verdict", "run_table"]
+__all__ = ["LIVE", "SEVERAL_PLATFORMS", "TABLES", "TIMED", "TableResult", "Verdict", "run_table"]
 
 LIVE: Final = ("tuning",)
+TIMED: Final = ("models", *LIVE)
+"""Nothing else may run on the machine meanwhile."""
 SEVERAL_PLATFORMS: Final = ("continual", "transfer", "zero_shot")
 
 

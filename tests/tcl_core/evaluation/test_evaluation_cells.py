@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +72,41 @@ def test_a_damaged_cell_is_done_again(tmp_path: Path) -> None:
     assert again.done == [("mamba", 0)]
 
 
+def test_what_another_process_is_at_is_left_to_it(tmp_path: Path) -> None:
+    folder, token = CellFolder(tmp_path), CancelToken()
+    work, told = Work(token), []
+    with ExitStack() as other:
+        assert other.enter_context(folder.claim("mamba", 0))
+
+        def watch(progress: CellProgress) -> None:
+            told.append(progress)
+            if progress.waiting:
+                folder.write("mamba", 0, {"top1": 0.9})
+                other.close()
+
+        values = run_cells(folder, "table", ("mamba", "R + D"), (0, 1), work, watch, token)
+    assert work.done == [("R + D", 0), ("mamba", 1), ("R + D", 1)]
+    assert values["mamba", 0] == {"top1": 0.9}
+    assert sum(each.waiting for each in told) == 1
+    assert (told[-1].row, told[-1].done, told[-1].total, told[-1].resumed) == ("mamba", 4, 4, True)
+
+
+def test_a_cell_that_another_process_gave_up_is_done_after_all(tmp_path: Path) -> None:
+    folder, token = CellFolder(tmp_path), CancelToken()
+    work = Work(token)
+    with ExitStack() as other:
+        other.enter_context(folder.claim("mamba", 0))
+        run_cells(folder, "table", ("mamba",), (0,), work, lambda told: other.close() if told.waiting else None, token)
+    assert work.done == [("mamba", 0)]
+
+
+def test_a_claim_is_one_process_s_and_ends_with_the_block(tmp_path: Path) -> None:
+    folder = CellFolder(tmp_path)
+    for _ in range(2):
+        with folder.claim("mamba", 0) as first, folder.claim("mamba", 0) as second, folder.claim("mamba", 1) as other:
+            assert (first, second, other) == (True, False, True)
+
+
 def test_a_cell_holds_finite_numbers_only(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
         CellFolder(tmp_path).write("mamba", 0, {"top1": float("nan")})
@@ -81,6 +117,8 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(UserError, match="cannot be kept"):
         CellFolder(tmp_path / "file").write("mamba", 0, {"top1": 1.0})
+    with pytest.raises(UserError, match="cannot be kept"), CellFolder(tmp_path / "file").claim("mamba", 0):
+        pass
 
 
 def test_the_digest_follows_settings_and_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ def test_a_table_as_json_and_in_files(folder: Path, tmp_path: Path, capsys: pyte
     assert set(found["zero_shot"]) == {"weak CPU", "strong CPU"}
     assert "[6/6] zero_shot" in captured.err
     assert json.loads((tmp_path / "out" / "zero_shot.json").read_text(encoding="utf-8")) == found
-    assert dispatch(line) == DONE
+    assert dispatch([*line, "--jobs", "2"]) == DONE
     captured = capsys.readouterr()
     assert "platform left out" in captured.out and "Zero-shot" in captured.out
     assert captured.err.count("found finished") == 6
