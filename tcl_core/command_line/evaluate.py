@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """Compute what is asked for, show it, and write it where that is asked for too."""
     from tcl_core.dataset import bundled_dataset_path, read_dataset
     from tcl_core.evaluation.context import Context, EvaluationConfig, TuningConfig
+    from tcl_core.evaluation.crew import Crew
     from tcl_core.evaluation.evaluate import evaluate
 
     folder = Path(arguments.dataset) if arguments.dataset else bundled_dataset_path()
@@ -35,10 +36,10 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         trials=arguments.trials,
     )
     context = Context(read_dataset(folder), EvaluationConfig(tuning=tuning), cache)
-    token = CancelToken()
+    token, crew = CancelToken(), Crew(dataset=folder, count=arguments.jobs - 1)
     with stop_on_interrupt(token, output, _STOPPING), EvaluationWatch(output) as watch:
         try:
-            result = evaluate(context, arguments.only, range(arguments.seeds), watch.show, token, arguments.jobs)
+            result = evaluate(context, arguments.only, range(arguments.seeds), watch.show, token, crew)
         except Interrupted as stop:
             raise Interrupted(_STOPPED) from stop
     if arguments.tables or not output.json:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from tcl_core.dataset.base import Dataset
+from tcl_core.dataset import read_dataset
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.evaluation.cells import CellProgress
 from tcl_core.evaluation.context import Context, EvaluationConfig
@@ -26,9 +26,13 @@ from tcl_core.events import CancelToken
 
 @dataclass(frozen=True, kw_only=True)
 class _Order:
-    """What a process of the crew is to do: `Context`'s arguments, the tables, and how many threads it has."""
+    """What a process of the crew is to do.
 
-    dataset: Dataset
+    It names the dataset instead of holding it: what a spawned process is given must fit a pipe, or its death before it
+    has read that blocks the parent for ever (CPython's `popen_spawn_posix` keeps the reading end open meanwhile).
+    """
+
+    dataset: Path
     config: EvaluationConfig
     cache: Path
     tables: tuple[str, ...]
@@ -40,44 +44,67 @@ class _OnlyClaimed(Exception):
     """No cell of the table is left that no other process is at."""
 
 
-@contextmanager
-def crew(context: Context, tables: Sequence[str], seeds: Sequence[int], count: int) -> Iterator[None]:
-    """Within the block `count` more processes fill these tables; after it they are gone, whatever they were at.
+@dataclass(frozen=True, kw_only=True)
+class Crew:
+    """`count` processes beside this one, and the folder they read the dataset from."""
 
-    Meanwhile each process, this one too, has an equal share of torch's threads, and one at least.
-    """
-    threads = torch.get_num_threads()
-    order = _Order(
-        dataset=context.dataset,
-        config=context.config,
-        cache=context.cache,
-        tables=tuple(tables),
-        seeds=tuple(seeds),
-        threads=max(1, threads // (count + 1)),
-    )
+    dataset: Path
+    count: int
+
+    @contextmanager
+    def at_work(self, context: Context, tables: Sequence[str], seeds: Sequence[int]) -> Iterator[None]:
+        """Within the block they fill these tables; after it they are gone, whatever they were at.
+
+        Meanwhile each process, this one too, has an equal share of torch's threads, and one at least.
+        """
+        threads = torch.get_num_threads()
+        order = _Order(
+            dataset=self.dataset,
+            config=context.config,
+            cache=context.cache,
+            tables=tuple(tables),
+            seeds=tuple(seeds),
+            threads=max(1, threads // (self.count + 1)),
+        )
+        begun: list[SpawnProcess] = []
+        try:
+            torch.set_num_threads(order.threads)
+            with _interrupts_held():
+                begun += [_begun(order, number) for number in range(1, self.count + 1)]
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            for process in begun:
+                process.terminate()
+            for process in begun:
+                process.join()
+
+
+def _begun(order: _Order, number: int) -> SpawnProcess:
     # Spawned, not forked: torch has threads by now.
-    spawn = multiprocessing.get_context("spawn")
-    begun: list[SpawnProcess] = []
+    process = multiprocessing.get_context("spawn").Process(target=_fill, args=(order,), name=f"tcl-evaluate-{number}")
+    process.start()
+    return process
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl+C waits until the block's end. Processes begun in it never see one: it is the parent's to handle."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        torch.set_num_threads(order.threads)
-        for number in range(count):
-            process = spawn.Process(target=_fill, args=(order,), name=f"tcl-evaluate-{number + 1}")
-            process.start()
-            begun.append(process)
         yield
     finally:
-        torch.set_num_threads(threads)
-        for process in begun:
-            process.terminate()
-        for process in begun:
-            process.join()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _fill(order: _Order) -> None:
     """Fill what nobody else has claimed, table by table. Failures are the parent's to tell: it meets them, too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(order.threads)
-    context, token = Context(order.dataset, order.config, order.cache), CancelToken()
+    context, token = Context(read_dataset(order.dataset), order.config, order.cache), CancelToken()
     parent = multiprocessing.parent_process()
 
     def watch(told: CellProgress) -> None:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from tcl_core.evaluation.cells import Watch
 from tcl_core.evaluation.context import Context
-from tcl_core.evaluation.crew import crew
+from tcl_core.evaluation.crew import Crew
 from tcl_core.evaluation.results import EvaluationResult, about
 from tcl_core.evaluation.tables import LIVE, SEVERAL_PLATFORMS, TABLES, TIMED, run_table
 from tcl_core.events import CancelToken
 
 
 def evaluate(
-    context: Context, only: str | None, seeds: Sequence[int], watch: Watch, cancel: CancelToken, jobs: int = 1
+    context: Context,
+    only: str | None,
+    seeds: Sequence[int],
+    watch: Watch,
+    cancel: CancelToken,
+    crew: Crew | None = None,
 ) -> EvaluationResult:
     """The table `only`, or all that come from the dataset, with the live one as far as it is finished.
 
     Args:
-        jobs: processes that work on the tables at once; those that are timed have the machine to themselves, first.
+        crew: helps with the tables that are not timed; those that are come first, and have the machine to themselves.
 
     Raises:
         UserError: the dataset does not hold what a table needs: said before any of them is begun.
@@ -28,7 +34,7 @@ def evaluate(
     _check(context, names, seeds)
     found = {name: run_table(name, context, seeds, watch, cancel) for name in names if name in TIMED}
     rest = [name for name in names if name not in TIMED]
-    with crew(context, rest, seeds, jobs - 1 if rest else 0):
+    with crew.at_work(context, rest, seeds) if crew and rest else nullcontext():
         found |= {name: run_table(name, context, seeds, watch, cancel) for name in rest}
     tables = [found[name] for name in names]
     if only is None:

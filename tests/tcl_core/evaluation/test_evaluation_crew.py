@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import time
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
+from tcl_core.dataset import Dataset, read_dataset, sealed, write_dataset
 from tcl_core.evaluation.cells import CellProgress
-from tcl_core.evaluation.context import Context
-from tcl_core.evaluation.crew import crew
+from tcl_core.evaluation.context import Context, EvaluationConfig
+from tcl_core.evaluation.crew import Crew
 from tcl_core.evaluation.tables import run_table
 from tcl_core.events import CancelToken
 
@@ -19,9 +22,16 @@ pytestmark = pytest.mark.slow
 WAIT_S = 240.0
 
 
-def test_cells_are_filled_beside_this_process(make_context: Callable[..., Context]) -> None:
-    context, threads = make_context(), torch.get_num_threads()
-    with crew(context, ("zero_shot",), (0,), 1):
+@pytest.fixture
+def context(dataset: Dataset, config: EvaluationConfig, tmp_path: Path) -> Context:
+    """Over the small dataset as it lies on the disk."""
+    write_dataset(tmp_path / "dataset", sealed(dataset))
+    return Context(read_dataset(tmp_path / "dataset"), config, tmp_path / "cache")
+
+
+def test_cells_are_filled_beside_this_process(context: Context, tmp_path: Path) -> None:
+    threads = torch.get_num_threads()
+    with Crew(dataset=tmp_path / "dataset", count=1).at_work(context, ("zero_shot",), (0,)):
         assert torch.get_num_threads() == max(1, threads // 2)
         until = time.monotonic() + WAIT_S
         while len(list(context.cache.glob("**/*.json"))) < 6 and time.monotonic() < until:
@@ -33,8 +43,19 @@ def test_cells_are_filled_beside_this_process(make_context: Callable[..., Contex
     assert [each.done for each in told if each.resumed] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_crew_ends_with_the_block_whatever_it_is_at(make_context: Callable[..., Context]) -> None:
-    with pytest.raises(KeyError), crew(make_context(), ("zero_shot",), (0,), 2):
+def test_a_crew_ends_with_the_block_whatever_it_is_at(context: Context, tmp_path: Path) -> None:
+    crew = Crew(dataset=tmp_path / "dataset", count=2)
+    with pytest.raises(KeyError), crew.at_work(context, ("zero_shot",), (0,)):
         assert len(multiprocessing.active_children()) == 2
         raise KeyError
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals are masked on POSIX")
+def test_a_crew_never_sees_an_interrupt(context: Context, tmp_path: Path) -> None:
+    with Crew(dataset=tmp_path / "dataset", count=1).at_work(context, ("zero_shot",), (0,)):
+        (process,) = multiprocessing.active_children()
+        for _ in range(20):
+            os.kill(process.pid or 0, signal.SIGINT)
+            time.sleep(0.1)
+        assert process.is_alive()
