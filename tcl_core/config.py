@@ -335,8 +335,8 @@ class CollectConfig:
         repeat: share of the records that is measured a second time, to know the noise.
         references: most records of a task that are timed again beside each of its later batches, so that all are in one
             unit. The median of four is off by half of what a single one is.
-        steady: a batch counts when its references take at most this many times as long as before: above the drift of a
-            shared machine, below what cuts candidates off that are as fast as the best.
+        steady: a batch is timed again when its references take more than this many times as long as was assumed. Beyond
+            `MeasureConfig.cutoff` times as long as before it is left out: threads share a core then.
         max_tasks: most tasks taken of one network, those with the largest weight x FLOPs first; 0 for all.
     """
 

@@ -200,7 +200,8 @@ def _how_measured(measure: MeasureConfig) -> list[str]:
         f"{_visits(measure.visits)}With every later batch of a task, that of second measurements too, up to "
         f"{CollectConfig.references} random records of before are timed again, and what they are slower or faster by "
         f"is divided out; a batch in which they take more than {CollectConfig.steady:g} times as long is timed again, "
-        f"and left out if that lasts. Compiling may take {measure.compile_timeout_s:g} s and running "
+        f"and left out if it stays more than {measure.cutoff:g} times. Compiling may take "
+        f"{measure.compile_timeout_s:g} s and running "
         f"{measure.run_timeout_s:g} s; a failure is a record too, with its stage and cause. Peak FLOP/s and "
         "bandwidth of a platform are micro-benchmarks on the same machine.",
     ]

@@ -97,9 +97,9 @@ class Collector:
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
                 batch = chosen[start : start + _BATCH]
-                results, slower = self._timed([one.replay for one in batch], records, pool.space, measurer)
-                if slower > self._config.steady:
-                    yield _left_out(task, slower)
+                results, left_out = self._timed([one.replay for one in batch], records, pool.space, measurer)
+                if left_out is not None:
+                    yield left_out
                     return
                 found = [record for record, _ in measured_records(batch, results, platform=platform, round_=part)]
                 for record in found:
@@ -109,8 +109,11 @@ class Collector:
 
     def _timed(
         self, replays: Sequence[Replay], records: Sequence[Record], space: DesignSpace, measurer: Measurer
-    ) -> tuple[list[MeasureResult], float]:
-        """Results of a batch, by position, in the units of the task's first one, and how much slower than that it was.
+    ) -> tuple[list[MeasureResult], Notice | None]:
+        """Results of a batch, by position, in the units of the task's first one; none, and why, if they are no good.
+
+        Candidates are cut off by the task's best latency as the machine is now: where it turns out to be slower than
+        was assumed, they are timed again.
 
         Args:
             records: of the task so far; none before its first batch.
@@ -123,12 +126,15 @@ class Collector:
             if isinstance(replay, Replay) and reference.latency_s is not None:
                 known_s[len(requests)] = reference.latency_s
                 requests.append(replay)
+        best_s, assumed, most = best_latency_s(records), 1.0, self._config.measure.cutoff
         for _ in range(_ATTEMPTS):
-            results = list(measurer.measure(requests_of(requests), best_latency_s(records), self._cancel))
+            limit_s = None if best_s is None else best_s * assumed
+            results = list(measurer.measure(requests_of(requests), limit_s, self._cancel))
             slower = slowdown(results, known_s) or 1.0
-            if slower <= self._config.steady:
-                break
-        return in_first_units(results, known_s), slower
+            if slower <= min(assumed * self._config.steady, most):
+                return in_first_units(results, known_s), None
+            assumed = min(slower, most)
+        return [], _left_out(space.task, slower)
 
     def _noted(self, records: Sequence[Record]) -> Iterator[Event]:
         for record in records:
@@ -156,9 +162,9 @@ class Collector:
         space = DesignSpace(task, platform.target_json)
         replays = space.replays(again)
         others = [record for record in records if record.candidate not in again]
-        results, slower = self._timed(replays, others, space, measurer)
-        if slower > self._config.steady:
-            yield _left_out(task, slower)
+        results, left_out = self._timed(replays, others, space, measurer)
+        if left_out is not None:
+            yield left_out
             return
         for result in results:
             if result.failure is not None:

@@ -5,8 +5,8 @@ second measurements of 131 tasks (two threads of a Zen 5, an hour later) two dif
 by 4.1 % at the median when they are of different tasks; of one task by 1.0 % when the first measurements had shared a
 batch, and by 1.6 % when they had not. What a batch shares is divided out; with that it is 1.1 % in both cases.
 
-A host may also give two threads little more than one core for minutes. Then a batch is 1.5 to 2.5 times as slow, each
-kernel by its own factor, and nearly all of it is cut off, references too. Such a batch cannot be brought to any unit.
+A host may also give two threads little more than one core for minutes. Then a batch is 1.5 to 2.5 times as slow, what
+runs on one thread is not, and nearly all is cut off, references too. Such a batch cannot be brought to any unit.
 """
 
 from __future__ import annotations

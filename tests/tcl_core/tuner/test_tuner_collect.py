@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tcl_core.config import CollectConfig, MeasureConfig
+from tcl_core.config import CAREFUL, CollectConfig, MeasureConfig
 from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Source
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Collected, Notice, Progress, RecordMeasured
@@ -21,8 +21,12 @@ from tcl_core.tuner.collect import Collector
 pytestmark = pytest.mark.slow
 
 
+PATIENT = replace(CAREFUL, cutoff=math.inf)
+"""However slow the machine of the test becomes, what is measured counts."""
+
+
 def config_of(folder: Path, steady: float = math.inf) -> CollectConfig:
-    """However slow the machine of the test becomes, what is measured counts."""
+    """With a finite `steady`, what the settings of the project are."""
     return CollectConfig(
         networks=(str(sample_path()),),
         workspace=str(folder / "w"),
@@ -30,6 +34,7 @@ def config_of(folder: Path, steady: float = math.inf) -> CollectConfig:
         max_tasks=2,
         repeat=0.5,
         steady=steady,
+        measure=CAREFUL if math.isfinite(steady) else PATIENT,
     )
 
 
@@ -80,10 +85,10 @@ def test_another_machines_platform_is_refused(tmp_path: Path) -> None:
 
 
 class FakeMeasurer:
-    """A machine on which every kernel takes a millisecond, and twice as long in some batches."""
+    """A machine on which every kernel takes a millisecond; of some batches `slower` times as long."""
 
-    def __init__(self, slow: set[int]) -> None:
-        self.slow, self.batches = slow, 0
+    def __init__(self, slow: Container[int], slower: float = 2.0) -> None:
+        self.slow, self.slower, self.batches = slow, slower, 0
 
     def __call__(self, platform: Platform, config: MeasureConfig) -> FakeMeasurer:
         return self
@@ -97,30 +102,46 @@ class FakeMeasurer:
     def measure(
         self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken
     ) -> Iterator[MeasureResult]:
-        latency_s = 2e-3 if self.batches in self.slow else 1e-3
+        latency_s = 1e-3 * (self.slower if self.batches in self.slow else 1.0)
         self.batches += 1
         for request in requests:
             yield MeasureResult(
-                id=request.id, latencies_s=(latency_s,), cut_off=latency_s > 1.5 * (best_s or latency_s)
+                id=request.id, latencies_s=(latency_s,), cut_off=latency_s > 1.2 * (best_s or latency_s)
             )
 
 
-def test_a_batch_is_timed_again_while_the_machine_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = FakeMeasurer(slow={1, 2})
+def latencies_of(folder: Path) -> tuple[list[float], bool]:
+    """In milliseconds, and whether any was cut off."""
+    with Workspace.open(folder / "w", read_only=True) as workspace:
+        records = [record for task in workspace.all_tasks() for record in workspace.records(task_key=task.key)]
+    return [1e3 * (record.latency_s or 0) for record in records], any(record.cut_off for record in records)
+
+
+@pytest.mark.parametrize(
+    ("slow", "slower", "batches"),
+    [
+        pytest.param({1, 2}, 2.0, 4, id="soon over"),
+        pytest.param(range(1, 100), 1.4, 3, id="little slower, for good"),
+        pytest.param(range(1, 100), 1.1, 2, id="drift"),
+    ],
+)
+def test_a_batch_is_timed_again_when_the_machine_is_slow(
+    slow: Container[int], slower: float, batches: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = FakeMeasurer(slow, slower)
     monkeypatch.setattr(collect, "measurer_for", machine)
     done = collected(replace(config_of(tmp_path, steady=1.25), max_tasks=1, repeat=0.0))
-    assert (done.present, machine.batches) == (4, 4), "random, bred three times"
-    with Workspace.open(tmp_path / "w", read_only=True) as workspace:
-        records = [record for task in workspace.all_tasks() for record in workspace.records(task_key=task.key)]
-    assert {record.latency_s for record in records} == {1e-3}
-    assert not any(record.cut_off for record in records)
+    assert (done.present, machine.batches) == (4, batches), "the random part once, then the bred one"
+    found_ms, cut_off = latencies_of(tmp_path)
+    assert found_ms == pytest.approx([1.0] * 4)
+    assert not cut_off
 
 
 def test_what_a_slow_machine_measures_is_left_out_until_the_next_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = replace(config_of(tmp_path, steady=1.25), max_tasks=1, repeat=0.5)
-    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(slow=set(range(1, 100))))
+    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(range(1, 100)))
     events = list(Collector(config, CancelToken()).events())
     told = [event.sentence for event in events if isinstance(event, Notice)]
     assert len(told) == 2
@@ -128,7 +149,7 @@ def test_what_a_slow_machine_measures_is_left_out_until_the_next_call(
     end = events[-1]
     assert isinstance(end, Collected)
     assert (end.records, end.present, end.wanted, end.repeated) == (2, 2, 4, 0)
-    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(slow=set()))
+    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(()))
     rest = collected(config)
     assert (rest.records, rest.present) == (2, 4)
     assert rest.repeated > 0
