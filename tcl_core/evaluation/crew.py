@@ -71,7 +71,8 @@ class Crew:
         try:
             torch.set_num_threads(order.threads)
             with _interrupts_held():
-                begun += [_begun(order, number) for number in range(1, self.count + 1)]
+                for number in range(1, self.count + 1):
+                    begun.append(_begun(order, number))
             yield
         finally:
             torch.set_num_threads(threads)

@@ -6,12 +6,14 @@ import multiprocessing
 import os
 import signal
 import time
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
 import torch
 
 from tcl_core.dataset import Dataset, read_dataset, sealed, write_dataset
+from tcl_core.evaluation import crew
 from tcl_core.evaluation.cells import CellProgress
 from tcl_core.evaluation.context import Context, EvaluationConfig
 from tcl_core.evaluation.crew import Crew
@@ -44,10 +46,26 @@ def test_cells_are_filled_beside_this_process(context: Context, tmp_path: Path) 
 
 
 def test_a_crew_ends_with_the_block_whatever_it_is_at(context: Context, tmp_path: Path) -> None:
-    crew = Crew(dataset=tmp_path / "dataset", count=2)
-    with pytest.raises(KeyError), crew.at_work(context, ("zero_shot",), (0,)):
+    beside = Crew(dataset=tmp_path / "dataset", count=2)
+    with pytest.raises(KeyError), beside.at_work(context, ("zero_shot",), (0,)):
         assert len(multiprocessing.active_children()) == 2
         raise KeyError
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_that_cannot_begin_leaves_no_other(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begun(order: crew._Order, number: int) -> SpawnProcess:
+        if number == 2:
+            raise OSError("no more processes")
+        return begin(order, number)
+
+    begin = crew._begun
+    monkeypatch.setattr(crew, "_begun", begun)
+    beside = Crew(dataset=tmp_path / "dataset", count=2)
+    with pytest.raises(OSError, match="no more"), beside.at_work(context, ("zero_shot",), (0,)):
+        pass
     assert not multiprocessing.active_children()
 
 
