@@ -30,9 +30,6 @@ from tcl_core.space.register_tiles import Product, Tile, fewest_rows
 from tcl_core.space.sharing import is_even, most_rows
 
 _MOST_UNROLLED = 2
-_MOST_INNER = 16
-"""Of a sum over a window, so many channels are summed at a time before the window moves: a blocked kernel is read as it
-lies in memory then."""
 _NO_LIMIT = 1 << 20
 
 
@@ -224,8 +221,7 @@ def narrowed(
         keep.append(lambda value: even(value) and value[-1] >= fewest)
     if product.vectors > 1 or product.columns:
         keep.append(lambda value: True)
-    side_by_side = _side_by_side(product)
-    keep.append(lambda value: value[1] * value[2] == side_by_side)
+    keep.append(lambda value: value[1] * value[2] == tile.together)
     return tuple(
         replace(domain, values=tuple(filter(test, domain.values)) or domain.values)
         for domain, test in zip(domains, keep, strict=True)
@@ -237,11 +233,3 @@ def _even_rows(product: Product, threads: int) -> Callable[[Decision], bool]:
         return lambda value: _even(product, value[0], threads)
     most = most_rows(_shared_rows(product), threads)
     return lambda value: _even(product, value[0], threads) or math.prod(value[1:]) <= most
-
-
-def _side_by_side(product: Product) -> int:
-    """How many steps of the inner sum are taken in a row."""
-    *others, inner = (product.extents[place] for place in product.sums)
-    if math.prod(others) == 1:
-        return inner
-    return max(each for each in range(1, _MOST_INNER + 1) if inner % each == 0)

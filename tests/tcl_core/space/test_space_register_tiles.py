@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +23,7 @@ def matrices(rows: int, columns: int, vector: int = 8) -> Product:
         columns=(),
         lanes=1,
         sums=(2,),
+        block=64,
         padded=False,
         vector=vector,
     )
@@ -50,6 +54,34 @@ def test_the_tile_with_least_to_read_comes_first() -> None:
 
 def test_few_registers_hold_fewer_columns() -> None:
     assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(12, 12), AVX2)] == [(3, 4), (2, 6), (1, 14)]
+
+
+def test_few_registers_that_hold_one_column_of_many_rows_hold_two_rows_of_more() -> None:
+    assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(14, 12), AVX2)] == [(1, 14), (4, 2)]
+    assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(9, 12), AVX2)] == [(1, 14), (3, 4)]
+    assert min(fewest_rows(matrices(14, 12), tile) for tile in tiles_of(matrices(14, 12), AVX512)) == 7
+
+
+def blocked(window: int, channels: int, block: int) -> Product:
+    return replace(matrices(56, 36), sums=(2, 3), extents=(56, 36 * 8, window, channels), block=block)
+
+
+@pytest.mark.parametrize(
+    ("registers", "window", "channels", "block", "together"),
+    [
+        (AVX2, 9, 64, 8, 8),
+        (AVX2, 1, 64, 8, 8),
+        (AVX2, 1, 20, 20, 20),  # not in blocks
+        (AVX2, 9, 12, 8, 6),  # a block and a half
+        (AVX512, 9, 64, 16, 16),
+        (AVX512, 9, 24, 8, 8),
+        (AVX512, 1, 64, 16, 64),
+    ],
+)
+def test_no_step_of_the_sum_leaves_its_block(
+    registers: Registers, window: int, channels: int, block: int, together: int
+) -> None:
+    assert {tile.together for tile in tiles_of(blocked(window, channels, block), registers)} == {together}
 
 
 def test_additions_do_not_wait_for_each_other() -> None:

@@ -166,9 +166,10 @@ def test_a_single_thread_takes_all_rows() -> None:
     assert {math.prod(value[1:]) for value in sketch.domains[0].values} == {1, 2, 7, 14}
 
 
-def test_a_blocked_kernel_is_read_as_it_lies() -> None:
-    (sketch, *_) = DesignSpace(task_of("3x3", convolution()), CPU_TARGET).sketches
-    assert {value[1] * value[2] for value in sketch.domains[-1].values} == {16}
+@pytest.mark.parametrize("window", [1, 3])
+def test_channels_are_summed_block_by_block(window: int) -> None:
+    (sketch, *_) = DesignSpace(task_of("blocks", convolution(14, window)), CPU_TARGET).sketches
+    assert {value[1] * value[2] for value in sketch.domains[-1].values} == {LANES}
 
 
 def test_the_order_of_tiles_is_open() -> None:
