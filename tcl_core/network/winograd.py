@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import te, topi
 from tvm.tirx import if_then_else
+from tvm.tirx import min as lesser
 
 from tcl_core.domain import SHARED
 
@@ -93,6 +94,12 @@ _PER_VALUE = 30
 """The same for a value that is written at a point and read again: there 0.12 ms for 0.9 million of them, in `pack` and
 `unpack` of 64 channels at 56 x 56, and 57 us for 0.45 million of 128 at 28 x 28 (best of ten random candidates)."""
 
+_SHORT_VECTOR = 8
+_ROWS, _MOST_MORE = (4, 5, 6), 0.04
+"""Where vectors are this short registers are few, too, and hold so many rows of a product beside two or three columns
+(`space/register_tiles.py`). 49 tiles of 256 channels, best of 30 candidates, 2 threads of a Zen 3 (AVX2): 131 GFLOP/s
+as they are, 179 with 50; of 128 channels 148 and 184."""
+
 
 def worthwhile_tiling(inside: int, out: int, shape: Sequence[int]) -> Tiling | None:
     """The quickest for a kernel of inside x out channels and results [N, O, H, W, o]; None where summing directly is.
@@ -122,8 +129,16 @@ def kernel_points(kernel_OCrsco: NDArray[np.float32], tiling: Tiling) -> NDArray
     return points.swapaxes(0, 1).reshape(-1, *points.shape[2:]).astype(np.float32)
 
 
+def padded_tiles(tiles: int, lanes: int) -> int:
+    """Rows of the products for P tiles; those behind them are the last tile again, and nobody reads what they give."""
+    if lanes > _SHORT_VECTOR:
+        return tiles
+    good = (more for more in range(tiles, int(tiles * (1 + _MOST_MORE)) + 1) if any(more % rows == 0 for rows in _ROWS))
+    return next(good, tiles)
+
+
 def pack(tiling: Tiling, padding: Sequence[int], data: Any) -> Any:
-    """Pictures [N, C, H, W, c] at the points, [P, C, X, c].
+    """Pictures [N, C, H, W, c] at the points, [P, C, X, c], with P as `padded_tiles` says.
 
     Points stand before the lanes so that MetaSchedule, which vectorises inner loops together up to 64 values, leaves
     them out.
@@ -137,12 +152,14 @@ def pack(tiling: Tiling, padding: Sequence[int], data: Any) -> Any:
     rows, columns = tiling.tiles(height + top + bottom - _TAPS + 1, width + left + right - _TAPS + 1)
     below, beyond = rows * size + _TAPS - 1 - height - top, columns * size + _TAPS - 1 - width - left
     padded = topi.nn.pad(data, (0, 0, top, left, 0), (0, 0, below, beyond, 0), name="pad")
+    tiles = batch * rows * columns
 
-    def read(p: Any, c: Any, r: Any, s: Any, lane: Any) -> Any:
+    def read(tile: Any, c: Any, r: Any, s: Any, lane: Any) -> Any:
+        p = tile if padded_tiles(tiles, lanes) == tiles else lesser(tile, tiles - 1)
         picture, row, column = p // (rows * columns), p // columns % rows * size, p % columns * size
         return padded[picture, c, row + r, column + s, lane]
 
-    shape = (batch * rows * columns, chunks, reads**2, lanes)
+    shape = (padded_tiles(tiles, lanes), chunks, reads**2, lanes)
     matrix = tiling.of_data()
     if size < _ROWS_FIRST:
         return te.compute(

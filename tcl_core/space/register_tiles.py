@@ -22,9 +22,10 @@ _FEWEST_ROWS = 4
 """Each vector of the second factor that is read, out of the second cache as a rule, serves so many sums. With 2 rows of
 4 columns a 3x3 convolution ran at 225 - 440 GFLOP/s, with 14 of 2 at 560 (Zen 5, 2 threads)."""
 _FEW_REGISTERS = 16
-_FEWEST_OF_FEW = 2
-"""Where registers are few and hold one column alone beside so many rows, two rows of four columns read 0.75 numbers for
-each sum, 14 of one 1.07: 14 x 14, 1x1: 181 GFLOP/s instead of 161, 3x3: 152 instead of 134 (2 threads of a Zen 3)."""
+_FEWEST_OF_FEW, _MOST_COLUMNS_OF_FEW = 2, 5
+"""Where registers are few and hold one column alone beside so many rows. Two rows of four columns read 0.75 numbers for
+each sum, 14 of one 1.07: 14 x 14, 1x1: 181 GFLOP/s instead of 161, 3x3: 152 instead of 134; 200 rows of 25 vectors, two
+by five instead of ten by one: 186 instead of 104 (2 threads of a Zen 3, AVX2)."""
 _MOST_COLUMNS = 4, 16
 """Beside rows, and where they are scarce: more are more streams to read, which the caches' sets have no room for where
 they lie powers of two apart (8 columns of 2 rows of a 3x3 convolution at half the speed of 2 columns of 14)."""
@@ -116,12 +117,13 @@ def tiles_of(product: Product, registers: Registers) -> tuple[Tile, ...]:
     scarce = max(_divisors(product.row_extent, registers.number - 2)) < _FEWEST_ROWS
     tall: list[tuple[int, Tile]] = []
     low: list[tuple[int, Tile]] = []
-    for columns in _divisors(product.column_extent, _MOST_COLUMNS[scarce]):
+    most = _MOST_COLUMNS[scarce]
+    for columns in _divisors(product.column_extent, max(most, _MOST_COLUMNS_OF_FEW)):
         # The sums, a vector of each column, and the number of the row at hand.
         room = (registers.number - columns - 1) // columns
         rows = max(_divisors(product.row_extent, room), default=0)
         tile = Tile(columns=columns, most_rows=room, together=together)
-        if rows >= _FEWEST_ROWS or (rows and scarce):
+        if (rows >= _FEWEST_ROWS or (rows and scarce)) and columns <= most:
             tall.append((rows, tile))
         elif rows >= _FEWEST_OF_FEW:
             low.append((rows, tile))

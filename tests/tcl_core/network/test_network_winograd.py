@@ -17,7 +17,7 @@ from tvm import relax
 from tcl_core.config import NetworkConfig
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import load_network
-from tcl_core.network.winograd import TILINGS, Tiling, kernel_points, worthwhile_tiling
+from tcl_core.network.winograd import TILINGS, Tiling, kernel_points, padded_tiles, worthwhile_tiling
 
 CPU = {"kind": "llvm", "num-cores": 1}
 GENERATOR = np.random.default_rng(0)
@@ -114,6 +114,20 @@ def test_results_are_those_of_onnxruntime(
     assert tasks[0].arguments[-1].shape[2] == tiling.reads**2
     assert "relu" in tasks[2].name  # bias, residual and activation are not read and written once more
     require_results_of_onnxruntime(network, path, (batch, 8, PICTURE, PICTURE))
+
+
+@pytest.mark.parametrize(
+    ("tiles", "lanes", "rows"),
+    [(49, 8, 50), (49, 16, 49), (121, 8, 124), (196, 8, 196), (9, 8, 9), (1, 4, 1)],
+)
+def test_a_tile_or_two_more_make_rows_that_registers_hold(tiles: int, lanes: int, rows: int) -> None:
+    assert padded_tiles(tiles, lanes) == rows
+
+
+def test_rows_that_no_tile_gives_are_multiplied_all_the_same(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcl_core.network.winograd.TILINGS", TILINGS[:1])
+    (product,) = (task for task in imported(convolution(tools)).tasks if task.anchor == "winograd_product")
+    assert product.arguments[0].shape[0] == 124 > (PICTURE // 2) ** 2
 
 
 def test_convolutions_that_differ_in_weights_alone_are_one_task_each(tools: Any) -> None:

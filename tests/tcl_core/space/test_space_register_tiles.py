@@ -59,6 +59,7 @@ def test_few_registers_hold_fewer_columns() -> None:
 def test_few_registers_that_hold_one_column_of_many_rows_hold_two_rows_of_more() -> None:
     assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(14, 12), AVX2)] == [(1, 14), (4, 2)]
     assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(9, 12), AVX2)] == [(1, 14), (3, 4)]
+    assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(200, 25), AVX2)] == [(1, 14), (5, 2)]
     assert min(fewest_rows(matrices(14, 12), tile) for tile in tiles_of(matrices(14, 12), AVX512)) == 7
 
 
