@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tcl_core.dataset import Dataset, bundled_dataset_path, read_dataset
-from tcl_core.domain import Task
+from tcl_core.domain import Replay, Task
 from tcl_core.evaluation.context import Context, EvaluationConfig
 from tcl_core.space.design_space import DesignSpace
 
@@ -18,19 +18,32 @@ def shipped() -> Dataset:
 
 
 @pytest.mark.slow
-def test_its_sketches_are_those_of_this_version(shipped: Dataset) -> None:
+def test_what_it_was_measured_with_replays(shipped: Dataset) -> None:
+    """A task of each anchor and platform; where most records are, this version draws from the very same sketches."""
     by_anchor: dict[tuple[str, str], Task] = {}
     for key, platform in shipped.sketches:
         by_anchor.setdefault((shipped.tasks[key].anchor, platform), shipped.tasks[key])
     assert len(by_anchor) > len(shipped.platforms)
     for (_, platform), task in by_anchor.items():
         space = DesignSpace(task, shipped.platforms[platform].target_json)
-        assert shipped.sketches[task.key, platform] == space.sketches, task.name
+        sketches = shipped.sketches[task.key, platform]
+        assert [each.trace_json for each in sketches] == [
+            each.trace_json for each in space.sketches[: len(sketches)]
+        ], task.name
+        assert sketches == space.sketches or platform != main_platform(shipped), task.name
+        candidate = shipped.records[task.key, platform][0].candidate
+        replay = space.replay(candidate)
+        assert isinstance(replay, Replay), task.name
+        assert replay.candidate == candidate
+
+
+def main_platform(shipped: Dataset) -> str:
+    return Context(shipped, EvaluationConfig(), bundled_dataset_path()).platform
 
 
 def test_it_has_enough_tasks_and_candidates(shipped: Dataset) -> None:
     """The platform of most records has 160 candidates of 100 tasks and more, two others 80 of as many."""
-    main = Context(shipped, EvaluationConfig(), bundled_dataset_path()).platform
+    main = main_platform(shipped)
     rich = Counter(
         platform
         for (_, platform), records in shipped.records.items()

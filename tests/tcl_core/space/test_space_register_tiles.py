@@ -73,7 +73,7 @@ def blocked(window: int, channels: int, block: int) -> Product:
         (AVX2, 9, 64, 8, 8),
         (AVX2, 1, 64, 8, 8),
         (AVX2, 1, 20, 20, 20),  # not in blocks
-        (AVX2, 9, 12, 8, 6),  # a block and a half
+        (AVX2, 9, 12, 8, 4),  # a block and a half
         (AVX512, 9, 64, 16, 16),
         (AVX512, 9, 24, 8, 8),
         (AVX512, 1, 64, 16, 64),
