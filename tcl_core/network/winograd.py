@@ -153,13 +153,14 @@ def pack(tiling: Tiling, padding: Sequence[int], data: Any) -> Any:
     below, beyond = rows * size + _TAPS - 1 - height - top, columns * size + _TAPS - 1 - width - left
     padded = topi.nn.pad(data, (0, 0, top, left, 0), (0, 0, below, beyond, 0), name="pad")
     tiles = batch * rows * columns
+    all_tiles = padded_tiles(tiles, lanes)
 
-    def read(tile: Any, c: Any, r: Any, s: Any, lane: Any) -> Any:
-        p = tile if padded_tiles(tiles, lanes) == tiles else lesser(tile, tiles - 1)
-        picture, row, column = p // (rows * columns), p // columns % rows * size, p % columns * size
+    def read(p: Any, c: Any, r: Any, s: Any, lane: Any) -> Any:
+        tile = p if all_tiles == tiles else lesser(p, tiles - 1)
+        picture, row, column = tile // (rows * columns), tile // columns % rows * size, tile % columns * size
         return padded[picture, c, row + r, column + s, lane]
 
-    shape = (padded_tiles(tiles, lanes), chunks, reads**2, lanes)
+    shape = (all_tiles, chunks, reads**2, lanes)
     matrix = tiling.of_data()
     if size < _ROWS_FIRST:
         return te.compute(

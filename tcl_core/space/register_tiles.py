@@ -30,7 +30,6 @@ _MOST_COLUMNS = 4, 16
 """Beside rows, and where they are scarce: more are more streams to read, which the caches' sets have no room for where
 they lie powers of two apart (8 columns of 2 rows of a 3x3 convolution at half the speed of 2 columns of 14)."""
 _MOST_TILES = 4
-_NO_BLOCKS = 1 << 20
 _MOST_TOGETHER = 16
 """Of a sum over a window, so many channels at most are summed at a time before the window moves."""
 
@@ -219,7 +218,7 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
         columns=tuple(groups.get((False, True), ())),
         lanes=len(spatial) - 1,
         sums=summed,
-        block=min(extents[summed[-1]], *(_block(each.indices, variables[summed[-1]].var) for each in factors)),
+        block=_block(factors, variables[summed[-1]].var, extents[summed[-1]]),
         padded=bool(schedule.get_producers(reference)),
         vector=vector,
     )
@@ -272,10 +271,10 @@ def _sums(second: Any, variables: list[Any], first_place: int) -> tuple[int, ...
     return (*(each for each in places if each != inner), inner)
 
 
-def _block(indices: Any, variable: Any) -> int:
-    """How many neighbours along an axis a blocked layout holds side by side; no bound where it is not blocked by it."""
-    blocks = [int(each.b) for each in indices if isinstance(each, FloorMod) and reads([each.a], variable)]
-    return min(blocks, default=_NO_BLOCKS)
+def _block(factors: tuple[Any, Any], variable: Any, extent: int) -> int:
+    """How many neighbours along an axis both factors' layouts hold side by side; all where neither is in blocks."""
+    indices = [index for each in factors for index in each.indices]
+    return min([extent, *(int(each.b) for each in indices if isinstance(each, FloorMod) and reads([each.a], variable))])
 
 
 def reads(indices: Any, variable: Any) -> bool:
