@@ -20,6 +20,7 @@ _ENDINGS = {
     "no expected gain": later("no task promised a further gain"),
     "task trials": later("the tasks that promise a gain have used their own budgets"),
     "stopped": later("stopped; everything measured is kept"),
+    "failed": later("an error ended it; everything measured is kept"),
 }
 
 

@@ -26,7 +26,9 @@ _ENDINGS = {
     "trials": "all trials were used",
     "minutes": "the time was used up",
     "no expected gain": "no task promised a further gain",
+    "task trials": "the tasks that promise a gain have used their own budgets",
     "stopped": "stopped by a person",
+    "failed": "an error ended it",
     INTERRUPTED: "its process ended before the run did",
     None: "still running",
 }

@@ -100,6 +100,8 @@ class DesignSpace:
 
     def schedule(self, candidate: Candidate) -> Scheduled | Failure:
         """Replay and postprocess a candidate, to look at it. A rejected one is a failure of stage replay."""
+        if not 0 <= candidate.sketch < len(self._recipes):
+            return Failure(stage=Stage.REPLAY, cause="of a sketch that is not there")
         recipe = self._recipes[candidate.sketch]
         schedule = self._apply(recipe.trace, candidate.decisions)
         if schedule is None:

@@ -15,7 +15,7 @@ from tcl_core.config import RunConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Record, RecordCount, Stage, TaskState
-from tcl_core.errors import UserError
+from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import (
     CancelToken,
     Event,
@@ -112,7 +112,7 @@ class Tuner:
         run_id, resumed = self._begin(workspace, opened)
         yield opened.event()
         yield self._started(run_id, opened, resumed)
-        reason = "stopped"
+        reason = "failed"
         library: LibraryReport | None = None
         try:
             reason = yield from self._rounds_on(workspace, opened, measurer)
@@ -124,6 +124,9 @@ class Tuner:
             yield LibraryBuilt(report=library)
             if library.path is None:
                 yield Notice(sentence=_NO_EXPORT)
+        except (Interrupted, GeneratorExit):
+            reason = "stopped"
+            raise
         finally:
             seconds = self._seconds_by_stage()
             workspace.finish_run(run_id, reason, self.trials, self.failed, self._clock.elapsed_s, seconds)
@@ -237,6 +240,7 @@ class Tuner:
             task_key=choice.task_key,
             chosen=tuple(chosen),
             mapped=work.take_map(),
+            reference=work.reference(len(chosen)),
             search_s=time.perf_counter() - start,
         )
 
@@ -322,7 +326,7 @@ class Tuner:
         """Compile, look ahead meanwhile, and time; ends early when the minutes are over."""
         start, timed = self._clock.elapsed_s, 0.0
         requests = requests_of(one.replay for one in prepared.chosen)
-        with measurer.compiling(requests, work.state.best_s, self.cancel) as batch:
+        with measurer.compiling(requests, work.state.best_s, self.cancel, prepared.reference) as batch:
             held_s = self.cancel.held_s
             self._look_ahead(prepared)
             if not self.trials:
@@ -335,6 +339,7 @@ class Tuner:
                 yield record
                 if self._clock.out_of_time():
                     break
+            timed += batch.looking_s
         self._clock.add(Stage.MEASURE, timed)
         self._clock.add(Stage.SEARCH, waited)
         self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed - waited))

@@ -20,6 +20,7 @@ from tcl_core.domain import (
     Rationale,
     Record,
     RecordCount,
+    Reference,
     Replay,
     Source,
     Stage,
@@ -179,6 +180,15 @@ def test_a_few_of_a_round_are_drawn_whatever_the_model_says(matmul_task: Task, c
     assert not {one.replay.structural_hash for one in first} & {one.replay.structural_hash for one in later}
 
 
+def test_a_round_is_never_larger_than_was_asked_for(matmul_task: Task, cpu_platform: Platform) -> None:
+    narrow, lender = cast(CostModel, Narrow()), work_of(matmul_task, cpu_platform)
+    lender.add_records([record_of(one.replay, 1e-3) for one in chosen_of(lender, narrow, 24)])
+    work = work_of(replace(matmul_task, key="alike"), cpu_platform)
+    work.add_records([record_of(one.replay, 1e-3) for one in chosen_of(work, narrow, 7)])
+    (only,) = chosen_of(work, narrow, 1, relatives=[lender])  # the eighth is due to be drawn, and one can be borrowed
+    assert only.source is Source.CARRIED
+
+
 def test_rounds_that_grow_draw_as_many_as_one_of_their_size(matmul_task: Task, cpu_platform: Platform) -> None:
     work = work_of(matmul_task, cpu_platform)
     drawn = []
@@ -297,3 +307,26 @@ def test_records_that_are_let_go_are_read_again_and_none_is_counted_twice(
     stored.append(unread)
     work.add_records([unread])
     assert list(work.records) == stored and (work.state.trials, work.state.best_s) == (7, 2e-4)
+
+
+def test_the_best_that_was_timed_in_full_is_the_reference(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    replays = [replay for replay, _ in propose(work, model, 4)]
+    assert work.reference(4) is None, "nothing is measured yet"
+    quick = replace(record_of(replays[0], 1e-4), cut_off=True)
+    work.add_records([quick, record_of(replays[1], 3e-3), record_of(replays[2], 2e-3), record_of(replays[3], None)])
+    assert work.reference(4) == Reference(module_json=replays[2].module_json, latency_s=2e-3)
+    assert work.reference(3) is None, "too few to be worth it"
+
+
+def test_a_best_of_another_versions_sketches_is_no_reference(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    (chosen,) = propose(work, model, 1)
+    known = record_of(chosen[0], 1e-3)
+    for unknown in (replace(known.candidate, sketch=len(work.sketches)), replace(known.candidate, decisions=())):
+        work.add_records([replace(known, candidate=unknown, latencies_s=(known.latencies_s[0] / 2,))])
+        assert work.reference(8) is None
