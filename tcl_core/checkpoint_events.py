@@ -221,10 +221,11 @@ class LearnPlatform(CheckpointCommand):
         platform: fingerprint.
         parent: file of a learned checkpoint; None for the first platform.
         seed: None for the parent's.
+        learner: how to learn; None for the parent's way.
     """
 
     platform: str
     parent: str | None = None
     seed: int | None = None
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
-    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    learner: LearnerConfig | None = None

@@ -279,7 +279,7 @@ class MeasureConfig:
         contend: a candidate whose first repeats are all slower than this times the task's best is not repeated further.
         visits: times a candidate is timed in all, with the rest of its batch between. The visit with the least median
             counts: other work on the machine only ever adds, and lasts longer than repeats in a row.
-        memory_bytes: address space a worker may take beyond what it had when warm; 0 for no limit.
+        memory_bytes: data (heap and the like) a worker may take beyond what it had when warm; 0 for no limit.
         seed: of the arguments' random contents.
     """
 

@@ -143,14 +143,18 @@ class _Engine:
 
     def _beat(self) -> None:
         """Repeat the last progress every second: a long compile must not look like a hang."""
+        said: Progress | None = None
+        since_s = 0.0
         while True:
+            before = time.time()
             time.sleep(_HEARTBEAT_S)
-            last = self._last
-            if last is not None and time.time() - last.at > _HEARTBEAT_S:
-                now = time.time()
-                beat = replace(last, at=now, elapsed_s=last.elapsed_s + (now - last.at))
-                self._last = beat
-                self._send(beat)
+            last, now = self._last, time.time()
+            if last is not said:
+                said, since_s = last, 0.0
+            elif not any(token.paused for token in tuple(self._tokens)):  # a pause is not of the run
+                since_s += now - before
+            if last is not None and now - last.at > _HEARTBEAT_S:
+                self._send(replace(last, at=now, elapsed_s=last.elapsed_s + since_s))
 
     def _send(self, event: Event) -> None:
         with self._sending:

@@ -365,7 +365,7 @@ class CancelToken:
         """Wait while paused. Raises: Interrupted when a stop was asked for."""
         if not self._go.is_set():
             start = time.perf_counter()
-            while not self._go.is_set():
+            while self.paused:
                 self.while_held()
                 self._woken.wait(_HELD_BEAT_S)
                 self._woken.clear()

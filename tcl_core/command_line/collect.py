@@ -10,7 +10,11 @@ from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import TEACHING, CollectConfig, NetworkConfig
+from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken, Collected
+
+_STOPPING = "Stopping after this candidate; every batch that was timed to its end is saved."
+_STOPPED = "Stopped. Every batch that was timed to its end is saved; the same command continues."
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
@@ -32,11 +36,14 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     )
     token = CancelToken()
     collected: Collected | None = None
-    with stop_on_interrupt(token, output), RunWatch(output) as watch:
-        for event in Collector(config, token).events():
-            watch.show(event)
-            if isinstance(event, Collected):
-                collected = event
+    with stop_on_interrupt(token, output, _STOPPING), RunWatch(output) as watch:
+        try:
+            for event in Collector(config, token).events():
+                watch.show(event)
+                if isinstance(event, Collected):
+                    collected = event
+        except Interrupted as stop:
+            raise Interrupted(_STOPPED) from stop
     if collected is None:
         raise AssertionError("a collection ended without saying so")
     _show(collected, config, output)

@@ -30,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Interrupted, KeyboardInterrupt) as stop:
         output.status.print(str(stop) or _STOPPED, soft_wrap=True, markup=False)
         return INTERRUPTED
+    except BrokenPipeError:
+        raise  # the reader of our output left: whoever called us knows what to do
     except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
         from tcl_core.engine import write_crash_log
 

@@ -15,6 +15,9 @@ BENCH_OPTIONS = {
 }
 """Options of single benches; without `network` a bench has a subject of its own."""
 
+_MOST_SEED = 2**31 - 1
+"""The window's, too."""
+
 Shape = tuple[str, tuple[int, ...]]
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -39,9 +42,9 @@ def positive(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """A whole number from 0."""
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    """A whole number from 0 to `_MOST_SEED`."""
+    if not text.isdigit() or int(text) > _MOST_SEED:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {_MOST_SEED:,}")
     return int(text)
 
 
@@ -108,8 +111,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_learn(commands)
     _add_evaluate(commands)
     _add_checkpoints(commands)
-    records = _add(commands, "records", "list everything a workspace has measured")
-    records.add_argument("--workspace", required=True, metavar="DIR")
+    _add_records(commands)
     _add(commands, "doctor", "say what is installed, what hardware was found, and what is wrong")
     bench = _add(commands, "bench", "compare with the peers in one run")
     bench.add_argument("name", choices=BENCHES, metavar="NAME", help=", ".join(BENCHES))
@@ -253,6 +255,15 @@ def _add_platform(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="a fingerprint or its beginning, or a target such as cpu:x86-64-v3 or cpu/1 (with one thread)",
     )
+
+
+def _add_records(commands: Commands) -> None:
+    records = _add(commands, "records", "list everything a workspace has measured")
+    records.add_argument("--workspace", required=True, metavar="DIR")
+    way = records.add_mutually_exclusive_group()
+    way.add_argument("--export", metavar="DIR", help="write a platform's records as a MetaSchedule database")
+    way.add_argument("--import", dest="imported", metavar="DIR", help="take the records of a MetaSchedule database")
+    records.add_argument("--platform", default="cpu", metavar="P", help="of what is exported or imported: as in train")
 
 
 def _add_train(commands: Commands) -> None:

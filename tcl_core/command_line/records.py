@@ -15,7 +15,46 @@ _SHOWN = 40
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
-    """List records; a person sees the newest, JSON holds all."""
+    """List records; a person sees the newest, JSON holds all. Or write and read MetaSchedule's JSON database."""
+    if arguments.export:
+        _export(arguments, output)
+    elif arguments.imported:
+        _import(arguments, output)
+    else:
+        _list(arguments, output)
+
+
+def _export(arguments: argparse.Namespace, output: Output) -> None:
+    from tcl_core.store import Workspace, export_records
+    from tcl_core.training.platform_choice import choose_platform
+
+    with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
+        platform = choose_platform(workspace, arguments.platform)
+        count = export_records(workspace, Path(arguments.export), platform=platform.fingerprint)
+    output.result.print(f"{count} records of {platform.name} are in {arguments.export}", soft_wrap=True, markup=False)
+    output.emit({"exported": count, "platform": platform.fingerprint, "out": arguments.export})
+
+
+def _import(arguments: argparse.Namespace, output: Output) -> None:
+    from tcl_core.store import Workspace, import_records
+    from tcl_core.training.platform_choice import choose_platform
+
+    with Workspace.open(Path(arguments.workspace), create=False) as workspace:
+        platform = choose_platform(workspace, arguments.platform)
+        outcome = import_records(workspace, Path(arguments.imported), platform=platform.fingerprint)
+    for failure in outcome.failures:
+        output.status.print(f"Left out: {failure.cause}. {failure.message}", soft_wrap=True, markup=False)
+    output.result.print(
+        f"{outcome.imported} records were taken for {platform.name}, {outcome.duplicates} were there already, "
+        f"{len(outcome.failures)} lines were left out",
+        soft_wrap=True,
+        markup=False,
+    )
+    failures = [{"cause": failure.cause, "message": failure.message} for failure in outcome.failures]
+    output.emit({"imported": outcome.imported, "duplicates": outcome.duplicates, "failures": failures})
+
+
+def _list(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.store import Workspace
 
     with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:

@@ -67,7 +67,7 @@ def _measured(
 ) -> Iterator[tuple[str, tuple[Measured, ...]]]:
     """Records of one platform by task, in order of measurement."""
     groups: dict[str, list[Record]] = defaultdict(list)
-    for record in workspace.records(platform=platform):
+    for record in workspace.records(platform=platform, traces=False):
         if record.source is not Source.IMPORTED and record.candidate.task_key in tasks:
             groups[record.candidate.task_key].append(record)
     for key, records in groups.items():

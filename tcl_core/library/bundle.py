@@ -143,14 +143,16 @@ def _take_place(partial: Path, out: Path) -> None:
         partial.rename(out)
         return
     aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-old-", dir=out.parent)) / out.name
-    out.rename(aside)
     try:
-        partial.rename(out)
-    except OSError:
-        aside.rename(out)
-        raise
+        out.rename(aside)
+        try:
+            partial.rename(out)
+        except OSError:
+            aside.rename(out)
+            raise
     finally:
-        shutil.rmtree(aside.parent, ignore_errors=True)
+        if out.exists():  # else what stood there is the only one left
+            shutil.rmtree(aside.parent, ignore_errors=True)
 
 
 def _refusal(out: Path, error: OSError) -> UserError:

@@ -30,6 +30,7 @@ from tcl_core.tvm_threads import SPIN_COUNT, apart_from_pool
 
 _POLL_S = 0.1
 _EXIT_S = 10.0
+_CRASH = "crash"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +67,21 @@ class CompareResult:
         timings: pairs of contender ("untuned", "tuned", "onnxruntime") and timing, of those that ran.
         contests: the tuned library against each other contender that ran.
         failures: why something is missing.
+        started: the contender that was run for the first time and has not come back; None where none is.
     """
 
     checks: tuple[OutputCheck, ...] = ()
     timings: tuple[tuple[str, Timing], ...] = ()
     contests: tuple[Contest, ...] = ()
     failures: tuple[Failure, ...] = ()
+    started: str | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether the tuned library broke when it was run first: it raised, or took the process with it."""
+        causes = [failure.cause for failure in self.failures]
+        crashed = self.started == "tuned" and any(cause.startswith(_CRASH) for cause in causes)
+        return crashed or _not_run("tuned") in causes
 
     def timing(self, name: str) -> Timing | None:
         """Timing of one contender; None when it did not run."""
@@ -140,6 +150,8 @@ def compare(
         source = request.model if name == "onnxruntime" else sources.get(name)
         if source is None:
             continue
+        result = replace(result, started=name)
+        report(result)
         try:
             if name == "onnxruntime":
                 contender = onnxruntime_contender(source, request.threads, inputs)
@@ -147,14 +159,15 @@ def compare(
                 contender = tvm_contender(source, request.kind, request.names, inputs)
             outputs[name] = contender()
         except Exception as error:  # noqa: BLE001  # whatever a contender's runtime raises: it is left out, with the reason
-            result = _with_failure(result, f"{name} did not run", str(error))
+            result = _with_failure(result, _not_run(name), str(error))
             continue
         contenders[name] = contender
         if name == "tuned" and "onnxruntime" in outputs:
             config = request.config
             checks = check_outputs(request.outputs, outputs[name], outputs["onnxruntime"], config.rtol, config.atol)
             result = replace(result, checks=checks)
-        report(result)
+    result = replace(result, started=None)
+    report(result)
     if request.timed:
         with apart_from_pool():
             report(_timed(result, contenders, request.config))
@@ -200,13 +213,17 @@ def _with_failure(result: CompareResult, cause: str, message: str) -> CompareRes
     return replace(result, failures=(*result.failures, failure))
 
 
+def _not_run(name: str) -> str:
+    return f"{name} did not run"
+
+
 def _exit_cause(code: int) -> str:
     if code >= 0:
         return f"exit status {code}"
     try:
-        return f"crash ({signal.Signals(-code).name})"
+        return f"{_CRASH} ({signal.Signals(-code).name})"
     except ValueError:
-        return f"crash (signal {-code})"
+        return f"{_CRASH} (signal {-code})"
 
 
 def save_inputs(path: Path, inputs: Mapping[str, Any]) -> str:

@@ -159,7 +159,7 @@ def _report(
         tuned=result.timing("tuned"),
         onnxruntime=result.timing("onnxruntime"),
         contests=result.contests,
-        crashed=any("tuned" in failure.cause or "crash" in failure.cause for failure in result.failures),
+        crashed=result.broken,
     )
 
 

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
@@ -91,6 +92,8 @@ def _fork(control: Connection, setup: WorkerSetup) -> int:
 
         run_worker(Connection(channel), log, setup, nursery)
         status = 0
+    except BaseException:  # noqa: BLE001 - whatever ends it: the log, which is its standard error by now, is to say why
+        traceback.print_exc()
     finally:
         os._exit(status)  # without the clean-up of a process that this is a copy of
 

@@ -123,7 +123,8 @@ class WorkerPool:
         worker = Worker(pid, ours, log)
         if not isinstance(_receive(ours), WorkerReady):
             exit_code, words = self.bury(worker, kill=False)
-            raise ChildProcessError(words or f"a worker ended at once with status {exit_code}")
+            why = words.strip().splitlines()[-1:] or [f"a worker ended at once with status {exit_code}"]
+            raise ChildProcessError(why[0])
         return worker
 
     def _fork(self, channel: Connection, log: IO[bytes]) -> int:

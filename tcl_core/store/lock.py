@@ -40,7 +40,7 @@ class WriterLock:
         self._descriptor: int | None = None
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         try:
-            # `is_held` takes a shared lock for a moment; a reader that looks must not turn a writer away.
+            # `held_since` takes a shared lock for a moment; a reader that looks must not turn a writer away.
             for attempt in range(_ATTEMPTS):
                 if _try_lock(descriptor, exclusive=True):
                     break
@@ -64,14 +64,14 @@ class WriterLock:
             self._descriptor = None
 
 
-def is_held(path: Path) -> bool:
-    """Whether some process (this one included) holds the writer's lock on `path`."""
+def held_since(path: Path) -> float | None:
+    """When the process that holds the writer's lock on `path` (this one included) took it, in Unix time; else None."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except OSError:
-        return False
+        return None
     try:
-        return not _try_lock(descriptor, exclusive=False)
+        return None if _try_lock(descriptor, exclusive=False) else os.fstat(descriptor).st_mtime
     finally:
         os.close(descriptor)
 

@@ -32,7 +32,6 @@ FASTEST = (
     "ORDER BY latency_s, id LIMIT ?"
 )
 ONE = f"SELECT {_COLUMNS} FROM records WHERE (task_key, platform, sketch, decisions) = (?, ?, ?, ?)"
-MEASURED = "SELECT sketch, decisions FROM records WHERE task_key = ? AND platform = ?"
 COUNTS = (
     "SELECT task_key, count(*), count(*) - count(latency_s), min(latency_s) FROM records WHERE platform = ? "
     "GROUP BY task_key"
@@ -115,12 +114,6 @@ def fastest(connection: sqlite3.Connection, task_key: str, platform: str, count:
     """The successes of lowest median latency; of equals the earliest."""
     rows = connection.execute(FASTEST, (platform, task_key, count))
     return tuple(Candidate(task_key, sketch, decisions_from(text)) for sketch, text in rows)
-
-
-def measured(connection: sqlite3.Connection, task_key: str, platform: str) -> frozenset[Candidate]:
-    """Every candidate with a record, failed ones included."""
-    rows = connection.execute(MEASURED, (task_key, platform))
-    return frozenset(Candidate(task_key, sketch, decisions_from(text)) for sketch, text in rows)
 
 
 def counts(connection: sqlite3.Connection, platform: str) -> dict[str, RecordCount]:

@@ -1,6 +1,6 @@
 """The workspace: a folder that keeps everything a run learns, so that stopping and starting again continues.
 
-Layout: `workspace.sqlite` (and SQLite's `-wal`, `-shm`), `workspace.lock`, `checkpoints/`, `exports/`, `logs/`.
+Layout: `workspace.sqlite` (and SQLite's `-wal`, `-shm`), `workspace.lock`, `checkpoints/`, `exports/`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tcl_core.libraries import LibraryReport
 from tcl_core.store import checkpoint_table, default_table, network_table, record_table, repeat_table, run_table
 from tcl_core.store.checkpoint_table import CheckpointRow
 from tcl_core.store.connect import connect_reader, connect_writer
-from tcl_core.store.lock import Locked, WriterLock, is_held
+from tcl_core.store.lock import Locked, WriterLock, held_since
 from tcl_core.store.refusals import corrupt, refusal, translating
 
 DATABASE = "workspace.sqlite"
 LOCK = "workspace.lock"
-_FOLDERS = ("checkpoints", "exports", "logs")
+_FOLDERS = ("checkpoints", "exports")
 
 
 class Workspace:
@@ -203,11 +203,6 @@ class Workspace:
         with self._reading() as connection:
             return record_table.fastest(connection, task_key, platform, count)
 
-    def measured(self, task_key: str, platform: str) -> frozenset[Candidate]:
-        """Every candidate with a record, failed ones included."""
-        with self._reading() as connection:
-            return record_table.measured(connection, task_key, platform)
-
     def record_counts(self, platform: str) -> dict[str, RecordCount]:
         """What there is of each task; tasks without records are left out."""
         with self._reading() as connection:
@@ -273,8 +268,10 @@ class Workspace:
         """All runs, oldest first. One without an end is running, or `interrupted` when its process is gone."""
         with self._reading() as connection:
             running = set(self._own_runs)
-            if self.read_only and is_held(self.path / LOCK):
-                running.update(run_id for (run_id,) in connection.execute("SELECT max(id) FROM runs"))
+            since = held_since(self.path / LOCK) if self.read_only else None
+            if since is not None:  # by a run, or by something else: a run that began before is no longer at work
+                begun = "SELECT max(id) FROM runs WHERE started_at >= ?"
+                running.update(run_id for (run_id,) in connection.execute(begun, (since,)))
             return run_table.runs(connection, running.__contains__)
 
     def add_checkpoint(
@@ -343,10 +340,6 @@ class Workspace:
     def export_directory(self, name: str) -> Path:
         """Where a bundle of that name goes; its parent exists, the bundle may not."""
         return self.path / "exports" / _file_name(name)
-
-    def log_path(self, name: str) -> Path:
-        """Where a log of that name goes; its parent exists."""
-        return self.path / "logs" / f"{_file_name(name)}.log"
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

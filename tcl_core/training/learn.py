@@ -36,6 +36,7 @@ class LearnConfig:
         parent: a learned checkpoint to go on from; None for the first platform.
         seed: None for the parent's, and 0 for the first platform.
         out: the checkpoint's file; None for a new one in the workspace.
+        learner: how to learn; None for the parent's way.
         unlabelled: random candidates drawn from each sketch of the tasks that teach; nobody measured them.
     """
 
@@ -46,7 +47,7 @@ class LearnConfig:
     out: str | None = None
     unlabelled: int = 64
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
-    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    learner: LearnerConfig | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +132,8 @@ def _parent(config: LearnConfig, platform: Platform) -> CheckpointFile | None:
 
 def _learner(config: LearnConfig, parent: CheckpointFile | None) -> ContinualLearner:
     if parent is None:
-        return ContinualLearner(config.learner, config.cost_model, LAYOUT, config.seed or 0)
-    learner = load_learner(parent.path, LAYOUT, cost_model=config.cost_model)
+        return ContinualLearner(config.learner or LearnerConfig(), config.cost_model, LAYOUT, config.seed or 0)
+    learner = load_learner(parent.path, LAYOUT, config=config.learner, cost_model=config.cost_model)
     if config.seed is not None:
         learner.seed = config.seed
     return learner

@@ -55,7 +55,7 @@ class Collector:
 
         Raises:
             UserError: bad input, or a platform this machine cannot measure.
-            Interrupted: the token was stopped; every record is committed.
+            Interrupted: the token was stopped; every batch that was timed to its end is committed.
         """
         config = self._config
         platform = resolve_platform(config.target, config.threads)
@@ -80,7 +80,7 @@ class Collector:
         tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
         for task in tasks[: self._config.max_tasks or None]:
             if task.key not in planned:
-                records = workspace.records(task_key=task.key, platform=platform.fingerprint)
+                records = workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False)
                 present = sum(min(done(records, part), wanted(self._config, part)) for part in PARTS)
                 total = sum(wanted(self._config, part) for part in PARTS)
                 planned[task.key] = _Planned(task=task, wanted=total, present=present)
@@ -92,7 +92,7 @@ class Collector:
         pool = TaskPool(task, platform.target_json, platform_features(platform), self._config)
         workspace.add_sketches(platform.fingerprint, pool.space.sketches)
         for part in PARTS:
-            records = workspace.records(task_key=task.key, platform=platform.fingerprint)
+            records = workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False)
             chosen = pool.part(part, records, self._sampler)
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
@@ -148,7 +148,7 @@ class Collector:
         """Measure a share of the successes a second time, under the same rules, to know the noise inside a task."""
         records = [
             record
-            for record in workspace.records(task_key=task.key, platform=platform.fingerprint)
+            for record in workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False)
             if record.latency_s is not None and record.source is Source.COLLECTED
         ]
         generator = np.random.default_rng([self._config.seed, crc32(task.key.encode()), len(PARTS)])
@@ -192,7 +192,7 @@ class Collector:
     def _collected(self, planned: dict[str, _Planned], platform: Platform, workspace: Workspace) -> Collected:
         present = 0
         for each in planned.values():
-            records = workspace.records(task_key=each.task.key, platform=platform.fingerprint)
+            records = workspace.records(task_key=each.task.key, platform=platform.fingerprint, traces=False)
             present += sum(min(done(records, part), wanted(self._config, part)) for part in PARTS)
         return Collected(
             records=self._records,

@@ -34,7 +34,8 @@ PARTS = RANDOM, BRED = (0, 1)
 
 def pool_size(config: CollectConfig, part: int) -> int:
     """Candidates that make a part."""
-    return round(config.per_task * (1 - config.bred, config.bred)[part])
+    bred = round(config.per_task * config.bred)
+    return bred if part == BRED else config.per_task - bred
 
 
 def wanted(config: CollectConfig, part: int) -> int:

@@ -32,6 +32,14 @@ def test_a_stop_ends_a_hold() -> None:
         token.checkpoint()
 
 
+def test_a_pause_behind_a_stop_holds_nothing() -> None:
+    token = CancelToken()
+    token.stop()
+    token.pause()
+    with pytest.raises(Interrupted):
+        token.checkpoint()
+
+
 def test_a_wake_is_answered_at_once() -> None:
     token, answered = CancelToken(), threading.Event()
     asked: list[float] = []

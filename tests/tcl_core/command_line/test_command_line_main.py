@@ -9,9 +9,10 @@ import pytest
 
 from tcl_core.command_line import main as dispatch
 from tcl_core.command_line.main import BAD_INPUT, BUG, INTERRUPTED
-from tcl_core.domain import Failure, Rationale, Stage
+from tcl_core.domain import Candidate, Failure, Rationale, Stage
 from tcl_core.errors import Interrupted
 from tcl_core.store import Workspace
+from tcl_core.store.metaschedule import TUNING_RECORDS
 from tests.tcl_core.store import store_samples as samples
 
 
@@ -65,6 +66,33 @@ def test_records_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert row["decisions"] == [list(decision) for decision in samples.record().candidate.decisions]
     assert row["failure"] == {"stage": "measure", "cause": "timeout"}
     assert (row["score"], row["R"], row["D"], row["U"]) == (0.5, None, None, 1.0)
+
+
+def test_records_go_to_metaschedule_and_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("here", "there"):
+        with Workspace.open(tmp_path / name) as workspace:
+            workspace.add_platform(samples.platform())
+            workspace.add_network(samples.network(), [samples.task()])
+            workspace.add_sketches("cafe01", [samples.sketch()])
+            if name == "here":
+                trace_json = samples.sketch().trace_json.removesuffix("[]]") + "[[0,[2,32]],[1,1]]]"
+                candidate = Candidate("a1", 0, ((2, 32), (1,)))
+                assert workspace.add_record(samples.record(candidate=candidate, trace_json=trace_json))
+    database = str(tmp_path / "database")
+    where = ("--platform", "cafe")
+    assert dispatch(["records", "--workspace", str(tmp_path / "here"), "--export", database, *where, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exported"] == 1
+    line = ["records", "--workspace", str(tmp_path / "there"), "--import", database, *where]
+    assert dispatch([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"imported": 1, "duplicates": 0, "failures": []}
+    with (tmp_path / "database" / TUNING_RECORDS).open("a", encoding="utf-8") as file:
+        file.write("[0, ")
+    assert dispatch(line) == 0
+    told = capsys.readouterr()
+    assert "0 records were taken" in told.out and "1 were there already, 1 lines were left out" in told.out
+    assert "line 2" in told.err
+    assert "nowhere" in sentence(capsys, *line[:-3], str(tmp_path / "nowhere"), *where)
+    assert "no platform beef" in sentence(capsys, *line[:-1], "beef")
 
 
 def test_doctor_gives_one_object(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,6 +144,29 @@ def test_a_rename_that_fails_puts_the_old_bundle_back(
     assert is_bundle(out)
 
 
+@pytest.mark.parametrize("stuck", ["out", "both"])
+def test_the_old_bundle_is_never_lost(
+    manifest: dict[str, Any], library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: str
+) -> None:
+    """It cannot be moved aside, or neither the new one nor the old one can be moved back."""
+    out = export_bundle(library, manifest, tmp_path / "folder" / "out")
+    rename = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if (stuck == "out") == (self == out):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(UserError, match="cannot be written"):
+        export_bundle(library, manifest, out)
+    left = list(out.parent.iterdir())
+    if stuck == "out":
+        assert left == [out] and is_bundle(out)
+    else:
+        assert [is_bundle(folder / "out") for folder in left] == [True]
+
+
 def test_a_place_that_cannot_be_made_is_a_sentence(manifest: dict[str, Any], library: Path) -> None:
     with pytest.raises(UserError, match="choose another folder"):
         export_bundle(library, manifest, library / "inside" / "out")

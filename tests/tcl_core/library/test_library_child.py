@@ -11,10 +11,11 @@ import pytest
 from library_network import ROWS, TARGET
 
 from tcl_core.config import LibraryConfig
+from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.library.build import build_tuned
-from tcl_core.library.child import CompareRequest, compare, compare_in_child, save_inputs
+from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
 from tcl_core.library.linker import Linker, find_linker
 
 QUICK = LibraryConfig(timing_rounds=2, timing_s=0.01)
@@ -72,6 +73,7 @@ def test_a_crash_is_data(tmp_path: Path, imported: Any, linker: Linker) -> None:
     result = compare_in_child(request)
     assert result.checks == ()
     assert [failure.cause for failure in result.failures] == ["crash (SIGKILL)"]
+    assert result.broken
 
 
 def test_a_hang_is_cut_off(tmp_path: Path, imported: Any, linker: Linker) -> None:
@@ -103,3 +105,30 @@ def test_what_does_not_run_is_left_out_with_its_reason(tmp_path: Path, imported:
     assert results[-1].checks == ()
     assert [failure.cause for failure in results[-1].failures] == ["onnxruntime did not run"]
     assert results[-1].timing("tuned") is not None
+    assert not results[-1].broken
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_library_that_raises_is_broken_and_says_why(tmp_path: Path, imported: Any, timed: bool) -> None:
+    broken = tmp_path / "broken.so"
+    broken.write_bytes(b"nothing")
+    result = compare_in_child(make_request(tmp_path, imported, tuned=str(broken), timed=timed))
+    assert [failure.cause for failure in result.failures] == ["tuned did not run"]
+    assert result.failures[0].message and result.broken
+
+
+@pytest.mark.parametrize(
+    ("cause", "started", "broken"),
+    [
+        ("crash (SIGSEGV)", "tuned", True),
+        ("crash (SIGSEGV)", "onnxruntime", False),
+        ("crash (SIGSEGV)", "untuned", False),
+        ("crash (SIGSEGV)", None, False),
+        ("tuned did not run", None, True),
+        ("untuned did not run", None, False),
+        ("timeout", "tuned", False),
+    ],
+)
+def test_who_broke(cause: str, started: str | None, broken: bool) -> None:
+    failure = Failure(stage=Stage.LIBRARY, cause=cause)
+    assert CompareResult(failures=(failure,), started=started).broken == broken

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+from contextlib import closing
 
 import psutil
 import pytest
 
-from tcl_core.measure.messages import CompileJob, Failed, TimeJob
+from tcl_core.config import MeasureConfig
+from tcl_core.errors import UserError
+from tcl_core.measure.messages import CompileJob, Failed, TimeJob, WorkerSetup
 from tcl_core.measure.pool import WorkerPool
 
 pytestmark = pytest.mark.slow
@@ -31,6 +34,15 @@ def test_a_worker_reports_why_it_died(pool: WorkerPool) -> None:
     worker = pool.spawn()
     psutil.Process(worker.pid).send_signal(signal.SIGTERM)
     assert pool.bury(worker, kill=False) == (-signal.SIGTERM, "")
+
+
+def test_a_worker_that_cannot_begin_says_why_in_one_sentence() -> None:
+    setup = WorkerSetup(target_json="{", kind="llvm", threads=1, config=MeasureConfig(memory_bytes=0))
+    with closing(WorkerPool(setup)) as pool:
+        pool.start()
+        with pytest.raises(UserError, match=r"measure in \(.*Error: .*\); free memory") as caught:
+            pool.spawn()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_killed_worker_leaves_nothing(pool: WorkerPool) -> None:

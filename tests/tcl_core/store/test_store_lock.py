@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from store_samples import child
 
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
-from tcl_core.store.lock import Locked, WriterLock, is_held
+from tcl_core.store.lock import Locked, WriterLock, held_since
+
+COARSE_S = 0.1
+"""What a file's time may lag behind the clock."""
 
 HOLD = """
 import time
@@ -114,15 +118,17 @@ def test_a_forked_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path: Path
 
 def test_the_lock_itself(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    assert not is_held(path)
+    assert held_since(path) is None
+    before = time.time()
     lock = WriterLock(path)
-    assert is_held(path)
+    since = held_since(path)
+    assert since is not None and before - COARSE_S <= since <= time.time()
     with pytest.raises(Locked) as caught:
         WriterLock(path)
     assert caught.value.pid == os.getpid()
     lock.release()
     lock.release()
-    assert not is_held(path)
+    assert held_since(path) is None
     path.write_text("a longer text than any process id")
     WriterLock(path).release()
     assert path.read_text() == str(os.getpid())

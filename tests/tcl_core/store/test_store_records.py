@@ -74,7 +74,6 @@ def test_queries_agree_with_the_records_themselves(shared: Workspace, drawn: lis
         assert shared.records(platform=on, task_key=key) == tuple(mine)
         lean = tuple(dataclasses.replace(item, trace_json="") for item in mine)
         assert shared.records(platform=on, task_key=key, traces=False) == lean
-        assert shared.measured(key, on) == {item.candidate for item in mine}
         assert [shared.record(item.candidate, on) for item in mine] == mine
         successes = [item for item in mine if item.failure is None]
         assert best.pop(key, None) == min(successes, key=lambda item: item.latency_s or 0.0, default=None)
@@ -103,7 +102,6 @@ def test_failures_are_kept_counted_and_never_best(workspace: Workspace) -> None:
     assert workspace.best_records("cafe01", ["a1"]) == {"a1": record(2)}
     best_s = record(2).latency_s
     assert workspace.record_counts("cafe01") == {"a1": RecordCount(trials=4, failures=2, best_s=best_s)}
-    assert failed(1).candidate in workspace.measured("a1", "cafe01")
 
 
 def test_the_fastest_are_successes_in_order_of_their_latency(workspace: Workspace) -> None:
@@ -181,7 +179,6 @@ QUERIES = {
         record_table.ONE,
         "SEARCH records USING INDEX records_by_candidate (task_key=? AND platform=? AND sketch=?",
     ),
-    "measured": (record_table.MEASURED, "SEARCH records USING COVERING INDEX records_by_candidate"),
     "counts": (record_table.COUNTS, "SEARCH records USING COVERING INDEX records_by_latency (platform=?"),
 } | {
     f"select{flags}": (

@@ -6,6 +6,7 @@ import dataclasses
 import io
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import library_samples
@@ -137,6 +138,15 @@ def test_a_run_without_an_end_is_interrupted_once_its_writer_is_gone(tmp_path: P
         assert [row.interrupted for row in workspace.runs()] == [True, False]
 
 
+def test_a_run_that_was_killed_is_not_running_because_something_else_writes(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path) as workspace:
+        furnish(workspace)
+        workspace.start_run(CONFIG, "d1", "cafe01")
+    time.sleep(0.05)  # a file's time may lag behind the clock
+    with Workspace.open(tmp_path), Workspace.open(tmp_path, read_only=True) as reader:
+        assert [row.interrupted for row in reader.runs()] == [True]
+
+
 def test_checkpoints_move_with_the_folder(workspace: Workspace, tmp_path: Path) -> None:
     path = workspace.checkpoint_path("cafe01", "mamba")
     assert path.parent == workspace.path / "checkpoints"
@@ -155,8 +165,8 @@ def test_checkpoints_move_with_the_folder(workspace: Workspace, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["resnet18", "a/b\\c", "..", "", ".hidden", "größe 1", "\0"])
 def test_names_never_leave_their_folder(workspace: Workspace, name: str) -> None:
-    paths = (workspace.export_directory(name), workspace.log_path(name), workspace.checkpoint_path(name, name))
-    for path, folder in zip(paths, ("exports", "logs", "checkpoints"), strict=True):
+    paths = (workspace.export_directory(name), workspace.checkpoint_path(name, name))
+    for path, folder in zip(paths, ("exports", "checkpoints"), strict=True):
         assert path.resolve().parent == (workspace.path / folder).resolve()
         assert path.parent.is_dir()
         path.write_text("a legal file name")

@@ -10,7 +10,7 @@ from tcl_core.config import CollectConfig, SamplerConfig
 from tcl_core.domain import Candidate, Failure, Platform, Rationale, Record, Replay, Source, Stage, Task
 from tcl_core.features import platform_features
 from tcl_core.selection import make_sampler
-from tcl_core.tuner.task_pool import BRED, RANDOM, TaskPool, done, wanted
+from tcl_core.tuner.task_pool import BRED, RANDOM, TaskPool, done, pool_size, wanted
 
 CONFIG = CollectConfig(networks=(), workspace="", per_task=12)
 
@@ -95,6 +95,12 @@ def test_a_share_is_chosen_by_the_sampler_with_reasons(matmul_task: Task, cpu_pl
     assert len(chosen) == wanted(config, RANDOM) == 4
     assert all(rationale.diversity is not None for _, rationale in chosen)
     assert all(rationale.score is None for _, rationale in chosen)
+
+
+@pytest.mark.parametrize("per_task", [1, 2, 3, 5, 15, 160])
+def test_the_parts_make_the_pool_that_was_asked_for(per_task: int) -> None:
+    config = replace(CONFIG, per_task=per_task)
+    assert pool_size(config, RANDOM) + pool_size(config, BRED) == per_task
 
 
 def test_a_task_without_decisions_has_one_candidate(copy_task: Task, cpu_platform: Platform) -> None:
