@@ -34,7 +34,7 @@ class Checkpoint:
 
     Attributes:
         facts: JSON values the model needs before its tensors.
-        libraries: versions that wrote the file; for people, never compared.
+        libraries: versions that made it, which a copy keeps; those of here where it is new. For people, never compared.
         digest: SHA-256 (hex) over the content of what was read; "" before it is written.
     """
 
@@ -57,7 +57,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "model": checkpoint.model,
         "layout": json.dumps(asdict(checkpoint.layout), sort_keys=True),
         "facts": json.dumps(checkpoint.facts, sort_keys=True),
-        "libraries": json.dumps(_library_versions(), sort_keys=True),
+        "libraries": json.dumps(dict(checkpoint.libraries) or _library_versions(), sort_keys=True),
     }
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in checkpoint.tensors.items()}
     data = save(tensors, metadata | {"sha256": _digest(metadata, tensors)})
@@ -142,6 +142,7 @@ def _replace(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)  # mkstemp makes it private
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -197,12 +197,20 @@ def _files(code: Sequence[str]) -> Iterator[Path]:
 
 
 def _meaning(path: Path) -> str:
-    """A module without its comments, layout and docstrings: rewording one must not cost hours of training."""
+    """A module without its comments, layout and docstrings, those of constants too: rewording must not cost hours."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [each for each in node.body if not _is_text(each)] or [ast.Pass()]
     return ast.dump(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 def _teller(told: CellProgress, watch: Watch) -> Tell:

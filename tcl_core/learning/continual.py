@@ -85,7 +85,8 @@ class ContinualLearner(PlatformLearner):
 
     def restore(self, knowledge: KnowledgeBase, column: ActiveColumn, deployed: str) -> None:
         """Stand where another learner of the same settings stood."""
-        column.listen_to(knowledge.ranker if knowledge.useful else None)
+        # As after `learn`: the column of the first platform had nothing to listen to.
+        column.listen_to(knowledge.ranker if len(knowledge.platforms) > 1 else None)
         self._knowledge, self._column, self._deployed = knowledge, column, deployed
 
     def learn(

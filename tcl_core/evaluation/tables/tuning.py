@@ -21,7 +21,7 @@ from rich.table import Table
 
 from tcl_core.checkpoints.file import describe
 from tcl_core.checkpoints.start import shipped_path
-from tcl_core.config import COLD, Budget, NetworkConfig, RunConfig
+from tcl_core.config import ANEW, COLD, Budget, NetworkConfig, RunConfig
 from tcl_core.domain import Platform, Stage
 from tcl_core.errors import UserError
 from tcl_core.evaluation.cells import CellFolder, Tell, Value, Watch, run_cells
@@ -41,6 +41,8 @@ _CODE = (
     "selection",
     "space",
     "measure",
+    "hardware",
+    "tvm_threads.py",
     "network",
     "learning",
     "checkpoints",
@@ -181,6 +183,8 @@ def _plan(context: Context) -> _Plan:
         "networks": {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths.values()},
         "trials": tuning.trials,
         "cost_model": context.config.cost_model,
+        "run": RunConfig(network=None, workspace=""),
+        "anew": ANEW,
         "checkpoint": describe(start).digest,
         "machine": platform.fingerprint,
     }

@@ -47,6 +47,14 @@ def test_everything_comes_back(path: Path) -> None:
         np.testing.assert_array_equal(found.tensors[name], tensor)
     assert {"torch", "safetensors"} <= set(found.libraries)
     assert list(path.parent.iterdir()) == [path]
+    assert path.stat().st_mode & 0o777 == 0o644, "an exported one is for others to read"
+
+
+def test_a_copy_written_with_other_libraries_is_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read_checkpoint(path)
+    monkeypatch.setattr(checkpoint_module, "_library_versions", lambda: {"numpy": "9"})
+    write_checkpoint(path.with_name("copy"), found)
+    assert read_checkpoint(path.with_name("copy")).digest == found.digest
 
 
 def test_other_vocabularies_and_models_are_refused(path: Path) -> None:

@@ -131,7 +131,8 @@ def test_the_digest_follows_settings_and_code(tmp_path: Path, monkeypatch: pytes
         code.write_text(text, encoding="utf-8")
         return digest_of({"offline": replace(OfflineConfig(), epochs=epochs)}, ("room",))
 
-    before = digest('"""A model."""\nX = 1\n')
-    assert digest('"""Said better."""\n# why\nX = 1\n') == before
+    before = digest('"""A model."""\nX = 1\n"""Of it."""\n')
+    assert digest('"""Said better."""\n# why\nX = 1\n"""Of the model."""\n') == before
+    assert digest("X = 1\n") == before
     assert digest('"""A model."""\nX = 2\n') != before
     assert digest('"""A model."""\nX = 1\n', epochs=6) != before

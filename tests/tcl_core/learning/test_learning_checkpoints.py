@@ -76,6 +76,17 @@ def refusal(path: Path, layout=LAYOUT) -> str:
     return str(refused.value)
 
 
+@pytest.mark.parametrize("platforms", ["a", "ab"])
+def test_both_columns_answer_as_they_did_when_they_were_saved(tmp_path: Path, platforms: str):
+    learner, path = learned(*platforms), tmp_path / "learner.safetensors"
+    before = [learner.predict_active(BATCH).scores, learner.predict_knowledge(BATCH).scores]
+    save_learner(path, learner, origin(platforms[-1]))
+    loaded = load_learner(path, LAYOUT)
+    for one in (learner, loaded):
+        np.testing.assert_array_equal(one.predict_active(BATCH).scores, before[0])
+        np.testing.assert_array_equal(one.predict_knowledge(BATCH).scores, before[1])
+
+
 def test_going_on_from_a_file_is_never_having_stopped(tmp_path: Path):
     straight, path = learned("a", "b", "c"), tmp_path / "learner.safetensors"
     stopped = learned("a")
