@@ -25,6 +25,7 @@ room                      what it does                                          
 ``library_events``        the same for the library and reports of runs                             -
 ``what_if_events``        the same for a record with other decisions                               -
 ``errors``                the sentences a person gets                                              -
+``child_processes``       what every process that another one began has in common                  processes
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
 ``space/``                sketches, decision domains, replay, structural hashes                    tvm

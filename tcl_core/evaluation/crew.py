@@ -17,8 +17,9 @@ from pathlib import Path
 
 import torch
 
+from tcl_core.child_processes import obey_parent
 from tcl_core.dataset import read_dataset
-from tcl_core.errors import Interrupted, UserError
+from tcl_core.errors import UserError
 from tcl_core.evaluation.cells import CellProgress
 from tcl_core.evaluation.context import Context, EvaluationConfig
 from tcl_core.evaluation.tables import run_table
@@ -106,21 +107,18 @@ def _interrupts_held() -> Iterator[None]:
 
 def _fill(order: _Order) -> None:
     """Fill what nobody else has claimed, table by table. Failures are the parent's to tell: it meets them, too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    obey_parent()
     torch.set_num_threads(order.threads)
-    context, token = Context(read_dataset(order.dataset), order.config, order.cache), CancelToken()
-    parent = multiprocessing.parent_process()
+    context = Context(read_dataset(order.dataset), order.config, order.cache)
 
     def watch(told: CellProgress) -> None:
-        if parent is not None and not parent.is_alive():
-            token.stop()
         if told.waiting:
             raise _OnlyClaimed
 
     for table in order.tables:
         try:
-            run_table(table, context, order.seeds, watch, token)
+            run_table(table, context, order.seeds, watch, CancelToken())
         except _OnlyClaimed:
             continue
-        except (Interrupted, UserError):
+        except UserError:
             return

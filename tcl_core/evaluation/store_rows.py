@@ -6,10 +6,6 @@ A replay with its postprocessors and features costs about 12 ms; xgb and mlp sha
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.connection
-import os
-import signal
-import threading
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
@@ -19,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcl_core.batches import FloatArray
+from tcl_core.child_processes import obey_parent
 from tcl_core.domain import Candidate, Sketch, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
@@ -120,23 +117,10 @@ def _in_processes(jobs: Mapping[Key, ReplayJob], processes: int) -> Generator[tu
     """As they are done; closed early, it drops what has not begun."""
     # Spawned, not forked: TVM and torch have threads by now.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin_worker) as executor:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=obey_parent) as executor:
         try:
             futures = {executor.submit(extract, job): key for key, job in jobs.items()}
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _begin_worker() -> None:
-    """Ctrl+C is the parent's to handle, and a worker must not outlive it: the executor's own pipes would not tell."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
+            executor.shutdown(cancel_futures=True)

@@ -9,7 +9,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tcl_core.child_processes import obey_parent
 from tcl_core.config import LibraryConfig
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
@@ -184,28 +184,14 @@ def _timed(result: CompareResult, contenders: Mapping[str, Contender], config: L
 
 
 def _child_main(request: CompareRequest, sender: Connection) -> None:
-    _follow_parent()
+    obey_parent()
     # Read once, when the runtimes start their threads. A waiting OpenMP thread that spins costs up to 80x under load.
     for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = str(request.threads)
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = SPIN_COUNT
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops this process, in its own order
     compare(request, sender.send)
     sender.close()
-
-
-def _follow_parent() -> None:
-    """End with the parent, even when it is killed."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, name="follow-parent", daemon=True).start()
 
 
 def _with_failure(result: CompareResult, cause: str, message: str) -> CompareResult:

@@ -1,0 +1,36 @@
+"""A child ends with its parent, however that ends, and leaves Ctrl+C to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+PARENT = """
+import multiprocessing, os, sys, time
+from tcl_core.child_processes import obey_parent
+
+def child():
+    obey_parent()
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+if __name__ == "__main__":
+    multiprocessing.get_context("fork").Process(target=child).start()
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_a_child_ends_with_a_parent_that_is_killed(kill: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        os.kill(child.pid, signal.SIGINT)
+        assert not psutil.wait_procs([child], timeout=0.2)[0], "an interrupt is the parent's to obey"
+        parent.send_signal(kill)
+        assert psutil.wait_procs([child], timeout=10.0)[0] == [child]
