@@ -145,6 +145,8 @@ def main(argv: Sequence[str], *, network: str | None = None) -> int:
     application.setApplicationName(APP_NAME)
     application.setApplicationDisplayName("TCL Studio")
     install(application, QLocale.system())
+    # The window writes numbers as Python does, in every language: a field must not take "1.5" for 15.
+    QLocale.setDefault(QLocale.c())
     studio = assemble(serve, Settings(default_store()))
     show(studio)
     if network is not None:

@@ -24,6 +24,7 @@ from app.settings import Settings
 from app.translation import later, tr
 from tcl_core import events
 from tcl_core.config import RunConfig
+from tcl_core.domain import Stage
 from tcl_core.libraries import LibraryReport
 from tcl_core.pool_events import PoolMapped
 
@@ -52,6 +53,8 @@ class Controller(QObject):
         self._models, self._engine, self._settings = models, engine, settings
         self._path: str | None = None
         self._opening: str | None = None
+        self._shapes: Shapes = ()
+        self._opening_shapes: Shapes = ()
         self._wanted: tuple[str | None, str, int | None, Shapes] | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
@@ -87,7 +90,7 @@ class Controller(QObject):
         if run.activity not in {Activity.IDLE, Activity.READY}:
             self._announce(Mood.WARN, tr("Stop the run before another network is opened."))
             return
-        self._opening = path
+        self._opening, self._opening_shapes = path, shapes
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
         self.announced.emit(None)
@@ -108,6 +111,8 @@ class Controller(QObject):
         workspace = request.workspace or str(self._settings.default_workspace(run.opened.network.name))
         self._settings.request = request
         self.workspace_chosen.emit(workspace)
+        if self._opening != self._path:  # what was asked for last could not be opened: the shapes in the form are its
+            request = replace(request, shapes=self._shapes)
         config = request.config(self._path, workspace)
         budget = replace(config.budget, task_trials=self._models.tasks.task_trials)
         self._begin(
@@ -141,8 +146,10 @@ class Controller(QObject):
         """Stop the run; a second stop also ends what the engine does after the first."""
         run = self._models.run
         if run.busy:
+            # A library that is being built is not left in the middle for a first stop.
+            patient = run.stage is Stage.LIBRARY and run.activity is not Activity.STOPPING
             run.activity = Activity.STOPPING
-            self._engine.stop_run()
+            self._engine.stop_run(patient=patient)
             run.announce()
 
     def take_way_on(self, way: WayOn) -> None:
@@ -219,7 +226,7 @@ class Controller(QObject):
         models.operators.set_rows(event.report.operators)
         models.import_issues.set_rows(event.report.issues)
         self._forget_results()
-        self._path, self._config = self._opening, None
+        self._path, self._shapes, self._config = self._opening, self._opening_shapes, None
         if self._path is not None:
             self._settings.add_recent(self._path)
             self.recent_changed.emit()
@@ -300,7 +307,8 @@ class Controller(QObject):
         if event.library is not None:
             self._show_library(event.library)
             sentence = f"{run.outcome} {library_wording.headline(event.library)}."
-            self._announce(Mood.GOOD, sentence, WayOn.SHOW_LIBRARY, tr("Show the library"))
+            mood = Mood.GOOD if library_wording.is_good(event.library) else Mood.WARN
+            self._announce(mood, sentence, WayOn.SHOW_LIBRARY, tr("Show the library"))
         else:
             self._announce(Mood.NEUTRAL, run.outcome, WayOn.CONTINUE_RUN, tr("Continue the run"))
 

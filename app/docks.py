@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 _LAYOUT_VERSION = 4
@@ -27,6 +28,7 @@ class Docks(Mapping[str, QDockWidget]):
             | QMainWindow.DockOption.GroupedDragging
         )
         self._docks = {name: self._dock(name, panel) for name, panel in panels.items()}
+        self.actions = [self._action(number, name) for number, name in enumerate(self._docks, start=1)]
         self._place()
         self._title()
         self._default, self._default_height = self.state(), window.height()
@@ -47,6 +49,27 @@ class Docks(Mapping[str, QDockWidget]):
         dock.topLevelChanged.connect(self._title)
         dock.dockLocationChanged.connect(self._title)
         return dock
+
+    def _action(self, number: int, name: str) -> QAction:
+        """Ticked where the panel is in front; chosen, it brings the panel there, or hides it."""
+        dock = self[name]
+        action = QAction(dock.windowTitle(), self._window)
+        action.setShortcut(QKeySequence(f"Alt+{number}"))
+        action.setCheckable(True)
+        dock.visibilityChanged.connect(action.setChecked)
+        action.triggered.connect(lambda wanted: self.show(name) if wanted else dock.hide())
+        return action
+
+    def show(self, name: str) -> None:
+        """Bring a panel to the front."""
+        self[name].show()
+        self[name].raise_()
+
+    def show_focused(self, focused: QWidget | None) -> None:
+        """Bring the panel that has the focus to the front."""
+        for dock in self.values():
+            if focused is not None and dock.isAncestorOf(focused) and dock.visibleRegion().isEmpty():
+                dock.raise_()
 
     def _place(self) -> None:
         window, bottom = self._window, Qt.DockWidgetArea.BottomDockWidgetArea

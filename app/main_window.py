@@ -74,7 +74,7 @@ class MainWindow(QMainWindow):
         self.resize(1280, 800)
         self.addToolBar(self.actions_.make_tool_bar())
         self.docks = Docks(self, self._panels())
-        self.actions_.fill_menus(self, [dock.toggleViewAction() for dock in self.docks.values()])
+        self.actions_.fill_menus(self, self.docks.actions)
         self._connect()
         self._restore_layout()
         self.show_recent()
@@ -157,7 +157,7 @@ class MainWindow(QMainWindow):
         self.library_panel.actions_.export_requested.connect(self.choose_export_folder)
         self.library_panel.actions_.show_folder_requested.connect(_show_folder)
         self._theme.changed.connect(self.apply_tokens)
-        for state in (self._models.run, self._models.library):
+        for state in (self._models.run, self._models.library, run_panel.form):
             state.changed.connect(self._refresh)
         self._models.failures.rowsInserted.connect(self._count_failures)
         self._models.failures.modelReset.connect(self._count_failures)
@@ -166,8 +166,7 @@ class MainWindow(QMainWindow):
 
     def show_panel(self, name: str) -> None:
         """Bring a panel to the front."""
-        self.docks[name].show()
-        self.docks[name].raise_()
+        self.docks.show(name)
 
     def show_recent(self) -> None:
         """List the recent networks anew."""
@@ -176,7 +175,7 @@ class MainWindow(QMainWindow):
         menu = self.actions_.recent
         menu.clear()
         for path in paths:
-            menu.addAction(path).triggered.connect(partial(self.open_requested.emit, path))
+            menu.addAction(path.replace("&", "&&")).triggered.connect(partial(self.open_requested.emit, path))
         menu.setEnabled(bool(paths))
 
     def apply_tokens(self, tokens: Tokens) -> None:
@@ -278,6 +277,12 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(geometry)
             self.docks.restore(state)
 
+    def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802  Qt's name
+        """Tab also reaches panels behind others: for Qt they are visible."""
+        moved = super().focusNextPrevChild(forward)
+        self.docks.show_focused(self.focusWidget())
+        return moved
+
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
         super().resizeEvent(event)
         self.docks.keep_share(event.oldSize(), event.size())
@@ -297,7 +302,8 @@ class MainWindow(QMainWindow):
         self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802  Qt's name
-        if (self._models.run.busy or self._models.training.training) and not self._may_close:
+        checking = self._models.run.activity is Activity.CHECKING
+        if (self._models.run.busy or checking or self._models.training.training) and not self._may_close:
             event.ignore()
             self._ask_to_close()
             return

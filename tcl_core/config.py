@@ -19,8 +19,8 @@ COLD: Final = "none"
 """What a person writes, and `RunConfig.checkpoint` says, for a cold start."""
 
 LEARNING_RATES: Final[Mapping[str, float]] = {"transformer": 7e-4, "mlp": 7e-4}
-"""Cost models that want less than the configs below name: what to give them as `OfflineConfig.learning_rate`, and what
-they take at most in a `fit`. As published (TLP, TenSet); at 2e-3 the transformer falls back to guessing."""
+"""Cost models that take no more than this, whatever the configs below name. As published (TLP, TenSet): at 2e-3 the
+transformer falls back to guessing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -237,15 +237,10 @@ class _Engine:
         return self._what_if
 
     def _stopped(self) -> Finished:
-        last = self._last
+        if self._run is not None:
+            return self._run.finished("stopped")
         return Finished(
-            reason="stopped",
-            trials=last.trials if last else 0,
-            failed=last.failed if last else 0,
-            seconds=last.elapsed_s if last else 0.0,
-            seconds_by_stage=(),
-            candidates_scored=last.candidates_scored if last else 0,
-            library=None,
+            reason="stopped", trials=0, failed=0, seconds=0.0, seconds_by_stage=(), candidates_scored=0, library=None
         )
 
     def _carry_out(self, command: Command, token: CancelToken) -> Iterator[Event]:

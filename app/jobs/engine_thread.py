@@ -85,6 +85,7 @@ class EngineThread(QThread):
         self._grace_s = grace_s
         self._generation = 1
         self._forced = 0
+        self._down = False
         self._commands: queue.SimpleQueue[tuple[int, Command]] = queue.SimpleQueue()
         self._wake_read, self._wake_write = Pipe(duplex=False)
         self._closing = threading.Event()
@@ -111,19 +112,30 @@ class EngineThread(QThread):
             return self._engine.pid if self._engine else None
 
     def send(self, command: Command) -> None:
-        """Queue a command for the current engine; it is dropped when that engine is gone by then."""
+        """Queue a command for the current engine; it is dropped when that engine is gone by then.
+
+        One that is down is started again: whoever asks for something wants one.
+        """
         if self.is_closing:
             return
+        if self._down:
+            self.revive()
         self._commands.put((self._generation, command))
         self._wake()
 
-    def stop_run(self) -> None:
-        """Ask for a stop; kill the engine's process group when it has not been obeyed after the grace time."""
+    def stop_run(self, *, patient: bool = False) -> None:
+        """Ask for a stop; kill the engine's process group when it has not been obeyed after the grace time.
+
+        Args:
+            patient: do not kill it: what is at work now cannot be left in the middle, and ends by itself.
+        """
         self.send(StopRun())
-        self._deadline.start(round(self._grace_s * 1000))
+        if not patient:
+            self._deadline.start(round(self._grace_s * 1000))
 
     def revive(self) -> None:
         """Start an engine after one that was lost before it was ready."""
+        self._down = False
         self._revived.set()
         self._wake()
 
@@ -249,6 +261,7 @@ class EngineThread(QThread):
     def _note_loss(self, loss: EngineLoss) -> None:
         self._deadline.stop()
         self._generation = loss.generation + 1
+        self._down = not loss.restarting
         self.lost.emit(loss)
 
 

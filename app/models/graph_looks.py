@@ -104,7 +104,7 @@ def _look(mark: Mark, value: float | None, most: float, lens: Lens, trials: int)
     if lens is Lens.STATE:
         words = {
             Mark.UNMEASURED: tr("not measured"),
-            Mark.MEASURED: tr("{trials:,} trials", trials=trials),
+            Mark.MEASURED: quantities.trials(trials),
             Mark.BUSY: tr("busy now"),
             Mark.DONE: tr("done"),
             Mark.FAILING: tr("all fail"),

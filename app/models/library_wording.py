@@ -19,6 +19,11 @@ def headline(report: LibraryReport) -> str:
     )
 
 
+def is_good(report: LibraryReport) -> bool:
+    """Whether there is nothing to warn of: no rival is faster, and no result differs."""
+    return report.matches is not False and all(one.verdict is not Verdict.SLOWER for one in report.contests)
+
+
 def _against(contest: Contest) -> str:
     rival = _RIVALS[contest.rival]
     if contest.verdict is Verdict.TIE:

@@ -16,7 +16,7 @@ def digits(value: float) -> str:
         return f"{value:.1f}"
     if magnitude >= 0.9995 or magnitude == 0.0:
         return f"{value:.2f}"
-    return f"{value:.3g}" if magnitude >= 1e-4 else f"{value:.2e}"
+    return f"{value:#.3g}" if magnitude >= 1e-4 else f"{value:.2e}"
 
 
 def latency(seconds: float | None) -> str:
@@ -27,6 +27,11 @@ def latency(seconds: float | None) -> str:
         if seconds >= scale:
             return f"{digits(seconds / scale)} {unit}"
     return tr("{seconds} ns", seconds=digits(seconds * 1000000000.0))
+
+
+def trials(count: int) -> str:
+    """A number of trials: "1 trial", "1,288 trials"."""
+    return tr("1 trial") if count == 1 else tr("{count:,} trials", count=count)
 
 
 def clock(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from app.models import quantities
@@ -99,7 +100,9 @@ def phase(run: RunState) -> str:
 
 
 def time_left(progress: Progress) -> str:
-    """How long the run may still take: "1:10 to 2:40 left"."""
+    """How long the run may still take: "1:10 to 2:40 left"; nothing while nobody can know."""
+    if math.isinf(progress.eta_high_s):
+        return ""
     return tr("{clock_range} left", clock_range=quantities.clock_range(progress.eta_low_s, progress.eta_high_s))
 
 
@@ -114,9 +117,9 @@ def ending(finished: Finished) -> str:
     """How a run ended, one sentence."""
     reason = tr(_ENDINGS.get(finished.reason, finished.reason))
     return tr(
-        "Finished after {seconds} and {trials:,} trials: {reason}.",
+        "Finished after {seconds} and {trials}: {reason}.",
         seconds=quantities.clock(finished.seconds),
-        trials=finished.trials,
+        trials=quantities.trials(finished.trials),
         reason=reason,
     )
 
@@ -125,4 +128,6 @@ def closing(run: RunState) -> tuple[str, str]:
     """What closing the studio would stop, and what is kept of it."""
     if run.busy:
         return "run", tr("Everything measured is kept; the run can be continued later.")
+    if run.activity is Activity.CHECKING:
+        return "check", tr("What was being built, checked or exported is dropped; records and earlier exports stay.")
     return "training", tr("What it has learned so far is lost unless you stop it first; records and checkpoints stay.")

@@ -7,6 +7,7 @@ import time
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from app.models import quantities
 from app.translation import tr
 from tcl_core.checkpoint_events import PastRun
 
@@ -61,6 +62,6 @@ def told(run: PastRun) -> str:
     """A run in one line: "20 Nov 17:40 · 240 trials · rdu, mamba · seed 0 · minutes"."""
     config = run.config
     began = time.strftime("%d %b %H:%M", time.localtime(run.started_at))
-    trials = "unfinished" if run.trials is None else tr("{trials:,} trials", trials=run.trials)
+    trials = "unfinished" if run.trials is None else quantities.trials(run.trials)
     parts = [began, trials, f"{config.sampler.name}, {config.cost_model.name}", tr("seed {seed}", seed=config.seed)]
     return " · ".join([*parts, tr("ended: {reason}", reason=run.reason)] if run.reason else parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QComboBox,
@@ -22,6 +24,7 @@ from app.translation import later, tr
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.parts import label
 from app.widgets.weight_fields import WeightFields
+from app.widgets.wheel import WheelPass
 from tcl_core.config import COST_MODELS, SAMPLERS
 
 _SAMPLER_HINT = later(
@@ -107,6 +110,8 @@ class RunForm(QWidget):
         self._connect()
 
     def _connect(self) -> None:
+        boxes = (self._threads, self._minutes, self._trials, self._seed, self._sampler, self._cost_model)
+        WheelPass(self, *boxes, self.checkpoint)
         for spin in (self._threads, self._minutes, self._trials, self._seed):
             spin.valueChanged.connect(self.changed)
         for box in (self._sampler, self._cost_model):
@@ -118,7 +123,7 @@ class RunForm(QWidget):
         self.checkpoint.browse_requested.connect(self.checkpoint_wanted)
         self._shapes.textChanged.connect(self._judge_shapes)
         self._shapes.returnPressed.connect(self._reopen)
-        self._workspace.editingFinished.connect(lambda: self.workspace_edited.emit(self._workspace.text().strip()))
+        self._workspace.editingFinished.connect(lambda: self.workspace_edited.emit(self.request.workspace))
 
     def _lay_out(self) -> None:
         folder = QWidget()
@@ -176,7 +181,7 @@ class RunForm(QWidget):
             checkpoint=self.checkpoint.checkpoint,
             shapes=self._read_shapes()[0],
             seed=self._seed.value(),
-            workspace=self._workspace.text().strip(),
+            workspace=_folder(self._workspace.text()),
         )
 
     def set_request(self, request: RunRequest) -> None:
@@ -241,3 +246,8 @@ class RunForm(QWidget):
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self._browse.setIcon(icon("folder", tokens.text, tokens.disabled))
+
+
+def _folder(text: str) -> str:
+    """A folder as a person writes it, "~" for the home folder; "" for none."""
+    return str(Path(text.strip()).expanduser()) if text.strip() else ""

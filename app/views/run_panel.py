@@ -27,6 +27,9 @@ from app.views.past_runs import PastRunsButton
 from app.views.run_form import RunForm
 from app.widgets.parts import label, line
 
+_LEAST_WIDTH, _LEAST_BUTTON = 270, 60
+"""In pixels: below this fields are cut off, whatever room the plots would like."""
+
 
 class RunPanel(QWidget):
     """Signals: start_requested with a `RunRequest`; hold_requested, for pause and resume; stop_requested."""
@@ -64,6 +67,7 @@ class RunPanel(QWidget):
         self._eta = label("", "muted")
         self._elapsed = label("", "muted")
         self._figures: dict[str, QLabel] = {}
+        self._icons: Tokens | None = None
         self._lay_out()
         self._pulse = QTimer(self)
         self._pulse.setInterval(1000)
@@ -84,6 +88,7 @@ class RunPanel(QWidget):
         buttons = QHBoxLayout()
         buttons.setSpacing(6)
         for button in (self._start, self._hold, self._stop):
+            button.setMinimumWidth(_LEAST_BUTTON)
             buttons.addWidget(button, 1)
         layout.addLayout(buttons)
         layout.addWidget(self.past_runs)
@@ -103,6 +108,8 @@ class RunPanel(QWidget):
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
+        scroll.setMinimumWidth(_LEAST_WIDTH)
+        scroll.setAccessibleName(tr("Run"))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(scroll)
@@ -157,10 +164,12 @@ class RunPanel(QWidget):
         paused = run.activity is Activity.PAUSED
         self._hold.setText(tr("Resume") if paused else tr("Pause"))
         self._hold.setToolTip(tr("Go on") if paused else tr("Hold at the next candidate (F6)"))
+        self._draw_hold()
         self.form.setEnabled(not run.busy)
         self.past_runs.show_for(run.opened.network.name if run.opened else "", ready=states["start"])
         self._judge()
-        self._phase.setText(wording.phase(run))
+        # Names of fused kernels are one word each: without these places to break they would widen the panel.
+        self._phase.setText(wording.phase(run).replace("_", "_\u200b"))
         self._show_progress()
         waiting = run.activity in {Activity.OPENING, Activity.CHECKING}
         self._bar.setRange(0, 0 if waiting else 1000)
@@ -222,9 +231,15 @@ class RunPanel(QWidget):
         """Make actions' shortcuts work while this panel floats in a window of its own."""
         self.addActions(list(actions))
 
+    def _draw_hold(self) -> None:
+        paused = self._run.activity is Activity.PAUSED
+        if self._icons is not None:
+            self._hold.setIcon(icon("start" if paused else "pause", self._icons.text, self._icons.disabled))
+
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self.form.apply_tokens(tokens)
         self._start.setIcon(icon("start", tokens.on_accent, tokens.disabled))
-        self._hold.setIcon(icon("pause", tokens.text, tokens.disabled))
+        self._icons = tokens
+        self._draw_hold()
         self._stop.setIcon(icon("stop", tokens.text, tokens.disabled))

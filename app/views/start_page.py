@@ -72,7 +72,8 @@ class StartPage(QWidget):
                 widget.deleteLater()
         self._recent.addWidget(label(tr("Recent networks") if paths else tr("No network was opened yet."), "muted"))
         for path in paths[:_RECENT_SHOWN]:
-            button = QPushButton(f"{Path(path).name}   ({Path(path).parent})")
+            button = QPushButton(f"{Path(path).name}   ({Path(path).parent})".replace("&", "&&"))
+            button.setMinimumHeight(button.sizeHint().height())
             button.setObjectName("link")
             button.setToolTip(path)
             button.clicked.connect(lambda _=False, chosen=path: self.open_requested.emit(chosen))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from app.models.tile_choices import factors_at, split_with
 from app.models.what_if_wording import name, ordinal
 from app.translation import tr
 from app.widgets.parts import label
+from app.widgets.wheel import WheelPass
 from tcl_core.domain import Decision, DecisionKind
 from tcl_core.what_if_events import Control
 
@@ -20,19 +20,13 @@ _CHOICE_WIDTH = 170
 
 
 class _Box(QComboBox):
-    """A box that the wheel passes by, unless it has the focus: it stands in an area that scrolls."""
+    """A box of a fixed width, in an area that scrolls."""
 
     def __init__(self, accessible: str, width: int) -> None:
         super().__init__()
         self.setAccessibleName(accessible)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setFixedWidth(width)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802  Qt's name
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
+        WheelPass(self, self)
 
 
 class DecisionEditor(QWidget):

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QWidget
 
 from app.translation import later, tr
+from app.widgets.wheel import WheelPass
 
 _PARTS = (
     ("R", later("Representativeness: how well a candidate stands for those around it")),
@@ -38,6 +39,7 @@ class WeightFields(QWidget):
             field.valueChanged.connect(self.changed)
             layout.addWidget(field, 1)
             self._fields.append(field)
+        WheelPass(self, *self._fields)
 
     @property
     def weights(self) -> tuple[float, float, float]:

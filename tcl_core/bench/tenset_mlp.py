@@ -16,26 +16,30 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule
 
 from tcl_core.batches import ScheduleBatch, TaskGroup
-from tcl_core.config import CostModelConfig
+from tcl_core.config import LEARNING_RATES, CostModelConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.dataset import bundled_dataset_path, read_dataset
+from tcl_core.evaluation.cells import digest_of
 from tcl_core.evaluation.context import Context, EvaluationConfig
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT
 
 _NAME = "mlp"
+_CODE = ("cost_model", "evaluation/context.py", "evaluation/groups.py", "evaluation/splits.py")
 
 
 def trained_tenset_mlp(report: Callable[[str], None]) -> Path:
-    """The model trained on the training networks of the dataset that ships; once for each dataset, then kept."""
+    """The model trained on the training networks of the dataset that ships; once for all that it depends on."""
     cache = user_cache_path("tcl-studio", appauthor=False) / "bench"
     dataset = read_dataset(bundled_dataset_path())
-    path = cache / f"tenset-mlp-{dataset.digest[:16]}.safetensors"
+    config = EvaluationConfig()
+    made_of = digest_of({"dataset": dataset.digest, "offline": config.offline, "rates": LEARNING_RATES}, _CODE)
+    path = cache / f"tenset-mlp-{made_of[:16]}.safetensors"
     if path.exists():
         return path
     cancel = CancelToken()
-    context = Context(dataset, EvaluationConfig(), cache / "cells")
+    context = Context(dataset, config, cache / "cells")
     split = context.split(0)
     model = context.model(_NAME, 0)
     keys = (*split.train, *split.validation)

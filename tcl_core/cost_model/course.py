@@ -24,6 +24,8 @@ from tcl_core.cost_model.base import FitReport
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
+Training = TypeVar("Training", TrainingConfig, OfflineConfig)
+
 _WINDOW = 8
 """Steps among whose parts lengths are matched: of 100 tasks of 17 to 40 tokens, 4% of what is read is then padding."""
 
@@ -104,8 +106,12 @@ def _part(group: Group, rows: NDArray[np.int64]) -> Part[Group]:
 
 def online_optimiser(network: nn.Module, config: TrainingConfig, name: str) -> Adam:
     """For the cost model `name`, at no more than its learning rate."""
-    rate = min(config.learning_rate, LEARNING_RATES.get(name, config.learning_rate))
-    return make_optimiser(network, replace(config, learning_rate=rate))
+    return make_optimiser(network, at_own_rate(config, name))
+
+
+def at_own_rate(config: Training, name: str) -> Training:
+    """The config with no more than the learning rate of the cost model `name`."""
+    return replace(config, learning_rate=min(config.learning_rate, LEARNING_RATES.get(name, config.learning_rate)))
 
 
 def make_optimiser(network: nn.Module, config: TrainingConfig | OfflineConfig) -> Adam:

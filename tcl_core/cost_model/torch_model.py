@@ -17,7 +17,7 @@ from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup
 from tcl_core.config import CostModelConfig, OfflineConfig, TrainingConfig
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from tcl_core.cost_model.course import Course, online_optimiser, train
+from tcl_core.cost_model.course import Course, at_own_rate, online_optimiser, train
 from tcl_core.cost_model.offline import OfflineTraining, appraise, require_pairs
 from tcl_core.cost_model.weights import as_arrays, choose_device, load_weights
 from tcl_core.events import CancelToken
@@ -108,7 +108,7 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
         require_pairs(groups)
         training = OfflineTraining(
             self._course(self._groups(groups, cancel), offline=True),
-            config,
+            at_own_rate(config, self.name),
             appraise=lambda: appraise(lambda batch: self._predict(batch).scores, validation),
             rng=np.random.default_rng([self._seed, self._trainings]),
             watch=watch,

@@ -130,7 +130,7 @@ class Tuner:
         finally:
             seconds = self._seconds_by_stage()
             workspace.finish_run(run_id, reason, self.trials, self.failed, self._clock.elapsed_s, seconds)
-        yield self._finished(reason, library)
+        yield self.finished(reason, library)
 
     def _limit_tasks(self, opened: Opened) -> None:
         """From here on the budgets of single tasks are by key, and bound the run where every task has one."""
@@ -386,7 +386,8 @@ class Tuner:
         stages = (Stage.SEARCH, Stage.COMPILE, Stage.MEASURE, Stage.LEARN)
         return tuple((stage.value, self._clock.seconds.get(stage, 0.0)) for stage in stages)
 
-    def _finished(self, reason: str, library: LibraryReport | None) -> Finished:
+    def finished(self, reason: str, library: LibraryReport | None = None) -> Finished:
+        """How it stands, as its last event says it."""
         return Finished(
             reason=reason,
             trials=self.trials,

@@ -49,6 +49,33 @@ def test_a_dock_that_floats_keeps_its_size(open_studio: Open, qtbot: QtBot) -> N
     assert tasks.height() == before
 
 
+def test_the_view_menu_brings_a_panel_to_the_front_and_hides_it(open_studio: Open, qtbot: QtBot) -> None:
+    docks = open_studio(studio_engines.playing).window.docks
+    library, tasks = docks["library"], docks["tasks"]
+    action = docks.actions[list(docks).index("library")]
+    qtbot.waitUntil(lambda: not tasks.visibleRegion().isEmpty())
+    assert (action.text(), action.shortcut().toString(), action.isChecked()) == ("Library", "Alt+7", False)
+    action.trigger()
+    qtbot.waitUntil(lambda: not library.visibleRegion().isEmpty())
+    assert action.isChecked() and tasks.visibleRegion().isEmpty()
+    action.trigger()
+    assert library.isHidden() and not action.isChecked()
+    action.trigger()
+    qtbot.waitUntil(lambda: not library.visibleRegion().isEmpty())
+
+
+def test_what_tab_reaches_is_seen(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    seen = set()
+    for _ in range(60):
+        qtbot.keyClick(window.focusWidget() or window, Qt.Key.Key_Tab)
+        focused = window.focusWidget()
+        if focused is not None:
+            qtbot.waitUntil(lambda: not focused.visibleRegion().isEmpty())  # noqa: B023
+            seen.add(id(focused))
+    assert len(seen) > 10
+
+
 def test_the_side_keeps_its_width(open_studio: Open) -> None:
     window = open_studio(studio_engines.playing).window
     width = window.docks["run"].width()

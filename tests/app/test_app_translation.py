@@ -51,7 +51,7 @@ def test_the_window_speaks_the_language(shouted: QApplication, open_studio: Call
     finished = Finished(
         reason="trials", trials=1200, failed=0, seconds=61.0, seconds_by_stage=(), candidates_scored=0, library=None
     )
-    assert wording.ending(finished) == "¡Finished after 1:01 and 1,200 trials: ¡all trials were used."
+    assert wording.ending(finished) == "¡Finished after 1:01 and ¡1,200 trials: ¡all trials were used."
 
 
 def test_without_a_translation_the_text_stays(qapp: QApplication, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 import recorded_run
 import studio_engines
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
@@ -204,6 +204,43 @@ def test_refusal_is_a_sentence_in_a_panel(open_studio: Open, qtbot: QtBot) -> No
     qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text, timeout=WAIT_MS)
     assert studio.models.run.activity is Activity.IDLE
     assert studio.models.log.entry(0).kind == "refused"
+
+
+def test_shapes_of_a_file_that_could_not_be_opened_are_not_the_networks(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    form = studio.window.run_panel.form
+    form.set_shapes((("x", (1, 8)),))
+    studio.controller.open_network("/networks/good.onnx", shapes=(("x", (1, 8)),))
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    studio.controller.open_network("/networks/broken.onnx")
+    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text, timeout=WAIT_MS)
+    form.set_shapes((("y", (2, 2)),))
+    studio.window.actions_.start.trigger()
+    assert studio.controller._config is not None
+    assert studio.controller._config.network_config.shapes == (("x", (1, 8)),)
+
+
+def test_the_wheel_changes_only_the_field_at_work(open_studio: Open, qtbot: QtBot) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    before = form.request
+    for box in (*form.findChildren(QAbstractSpinBox), *form.findChildren(QComboBox)):
+        turn(box)
+    assert form.request == before
+    sampler = form.findChildren(QComboBox)[0]
+    sampler.setFocus()
+    qtbot.waitUntil(sampler.hasFocus)
+    turn(sampler)
+    assert form.request.sampler != before.sampler
+
+
+def turn(widget: QWidget) -> None:
+    """One notch of the wheel, towards a person."""
+    middle = QPointF(widget.rect().center())
+    event = QWheelEvent(
+        middle, widget.mapToGlobal(middle), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(widget, event)
 
 
 def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: QtBot) -> None:

@@ -124,6 +124,25 @@ def test_engine_that_never_was_ready_is_not_started_over_and_over(watch: Callabl
     qtbot.waitUntil(lambda: len(seen.losses) == 2, timeout=WAIT_MS)
 
 
+def test_whoever_asks_an_engine_that_is_down_starts_it_again(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.stillborn)
+    qtbot.waitUntil(lambda: len(seen.losses) == 1, timeout=WAIT_MS)
+    seen.thread._target = studio_engines.playing
+    seen.thread.send(events.OpenNetwork(path=None))
+    qtbot.waitUntil(lambda: seen.count(events.NetworkOpened) == 1, timeout=WAIT_MS)
+
+
+def test_a_patient_stop_waits(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.deaf, grace_s=0.1)
+    seen.thread.send(events.StartRun(config=studio_engines.recorded_run.config()))
+    qtbot.waitUntil(lambda: seen.count(events.Notice) == 1, timeout=WAIT_MS)
+    seen.thread.stop_run(patient=True)
+    qtbot.wait(400)
+    assert not seen.losses
+    seen.thread.stop_run()
+    qtbot.waitUntil(lambda: bool(seen.losses) and seen.losses[0].forced, timeout=WAIT_MS)
+
+
 def test_events_of_an_abandoned_engine_are_dropped(watch: Callable[..., Watch], qtbot: QtBot) -> None:
     seen = watch(studio_engines.playing)
     qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 1, timeout=WAIT_MS)

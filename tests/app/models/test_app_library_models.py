@@ -53,7 +53,7 @@ def test_the_tables_show_a_report(state: LibraryState) -> None:
     assert texts(state.times) == [
         ["untuned TVM", "412", "405 to 432", "36.1x", "tuned is faster", "35.2 to 36.9x"],
         ["tuned", "11.4", "11.1 to 12.9", "–", "–", "–"],
-        ["onnxruntime", "11.6", "10.7 to 13.1", "1.02x", "tie", "0.97 to 1.05x"],
+        ["onnxruntime", "11.6", "10.7 to 13.1", "1.02x", "tie", "0.970 to 1.05x"],
     ]
     assert texts(state.tasks) == [
         ["fused_a1", "3", "2,000", "75.0%", "tuned: best record"],
@@ -108,6 +108,14 @@ def test_a_task_that_ran_in_no_time_has_a_share(state: LibraryState) -> None:
 )
 def test_headlines(changes: dict[str, object], headline: str) -> None:
     assert library_wording.headline(library_samples.report(**changes)) == headline
+
+
+def test_a_rival_that_is_faster_and_a_result_that_differs_are_nothing_to_cheer_at() -> None:
+    good = library_samples.report()
+    slower = Contest(rival="onnxruntime", ratio=0.5, low=0.4, high=0.6, rounds=9)
+    assert library_wording.is_good(good)
+    assert not library_wording.is_good(replace(good, contests=(*good.contests, slower)))
+    assert not library_wording.is_good(library_samples.differing())
 
 
 def said(report: LibraryReport) -> str:

@@ -240,6 +240,7 @@ def test_latencies_are_written_in_the_unit_that_suits_them(seconds: float | None
 
 
 def test_clocks() -> None:
+    assert (quantities.trials(1), quantities.trials(1288)) == ("1 trial", "1,288 trials")
     assert quantities.clock(7) == "0:07"
     assert quantities.clock(3723) == "1:02:03"
     assert quantities.clock_range(60, 125) == "1:00 to 2:05"
@@ -249,6 +250,21 @@ def test_clocks() -> None:
 @given(st.floats(1e-3, 1e12))
 def test_digits_keep_the_value(value: float) -> None:
     assert float(quantities.digits(value).replace(",", "")) == pytest.approx(value, rel=6e-3)
+
+
+def test_digits_are_three_where_they_stand_side_by_side() -> None:
+    assert [quantities.digits(value) for value in (0.0412, 0.19, 0.442, 1.0, 10.0)] == [
+        "0.0412", "0.190", "0.442", "1.00", "10.0",
+    ]  # fmt: skip
+
+
+def test_time_that_nobody_can_know_is_left_out() -> None:
+    known = events.Progress(
+        trials=0, failed=0, elapsed_s=2.0, fraction=0.0, eta_low_s=0.0, eta_high_s=9.0, candidates_scored=0,
+        estimate_s=None,
+    )  # fmt: skip
+    assert wording.time_left(known) == "0:00 to 0:09 left"
+    assert wording.time_left(replace(known, eta_high_s=math.inf)) == ""
 
 
 def test_request_becomes_the_runs_configuration() -> None:
