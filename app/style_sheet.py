@@ -65,6 +65,7 @@ QPushButton#primary { background: $accent; color: $on_accent; border-color: $acc
 QPushButton#primary:hover { background: $accent_hover; border-color: $accent_hover; }
 QPushButton#primary:focus { border-color: $text; }
 QPushButton#primary:disabled { background: $raised; color: $disabled; border-color: $border; }
+QPushButton#narrow { padding: 6px 8px; }
 QPushButton#link { background: transparent; border: 1px solid transparent; text-align: left; padding: 5px 8px; }
 QPushButton#link:hover, QPushButton#link:focus { background: $raised; border-color: $border; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox { background: $surface; border: 1px solid $border; border-radius: 5px;

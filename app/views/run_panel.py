@@ -27,8 +27,8 @@ from app.views.past_runs import PastRunsButton
 from app.views.run_form import RunForm
 from app.widgets.parts import label, line
 
-_LEAST_WIDTH, _LEAST_BUTTON = 270, 60
-"""In pixels: below this fields are cut off, whatever room the plots would like."""
+_LEAST_WIDTH = 290
+"""In pixels: below this fields and buttons are cut off, whatever room the plots would like."""
 
 
 class RunPanel(QWidget):
@@ -54,9 +54,11 @@ class RunPanel(QWidget):
         self._start.setToolTip(tr("Tune the network (F5)"))
         self._start.clicked.connect(self.request_start)
         self._hold = QPushButton(tr("Pause"))
+        self._hold.setObjectName("narrow")
         self._hold.clicked.connect(self.hold_requested)
         self._stop = QPushButton(tr("Stop"))
         self._stop.setToolTip(tr("Stop at the next candidate; everything measured is kept (Shift+F5)"))
+        self._stop.setObjectName("narrow")
         self._stop.clicked.connect(self.stop_requested)
         self._phase = label("", "section", wrap=True)
         self._heartbeat = label("", "muted")
@@ -88,7 +90,6 @@ class RunPanel(QWidget):
         buttons = QHBoxLayout()
         buttons.setSpacing(6)
         for button in (self._start, self._hold, self._stop):
-            button.setMinimumWidth(_LEAST_BUTTON)
             buttons.addWidget(button, 1)
         layout.addLayout(buttons)
         layout.addWidget(self.past_runs)

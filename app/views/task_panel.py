@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelection, QModelIndex, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtCore import QEvent, QItemSelection, QModelIndex, QObject, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLineEdit,
     QStackedWidget,
     QVBoxLayout,
@@ -23,21 +22,23 @@ from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.copy_table import CopyTable
 from app.widgets.limit_delegate import LimitDelegate
-from app.widgets.parts import EmptyState, label
+from app.widgets.parts import ElidedLabel, EmptyState, label
 from app.widgets.share_delegate import ShareDelegate
 
 _WIDTHS = {
-    TaskColumn.WEIGHT: 66,
-    TaskColumn.FLOPS: 70,
-    TaskColumn.INTENSITY: 84,
-    TaskColumn.SHARE: 116,
-    TaskColumn.BEST: 84,
-    TaskColumn.RATE: 76,
-    TaskColumn.GAIN: 86,
-    TaskColumn.TRIALS: 62,
-    TaskColumn.FAILED: 62,
-    TaskColumn.LIMIT: 86,
+    TaskColumn.WEIGHT: 60,
+    TaskColumn.FLOPS: 64,
+    TaskColumn.INTENSITY: 80,
+    TaskColumn.SHARE: 104,
+    TaskColumn.BEST: 76,
+    TaskColumn.RATE: 70,
+    TaskColumn.GAIN: 80,
+    TaskColumn.TRIALS: 54,
+    TaskColumn.FAILED: 56,
+    TaskColumn.LIMIT: 80,
 }
+
+_LEAST_NAME = 225
 
 
 class TaskPanel(QWidget):
@@ -49,7 +50,7 @@ class TaskPanel(QWidget):
         super().__init__(parent)
         self._run = run
         self._tasks = tasks
-        self._name = label("", "headline")
+        self._name = ElidedLabel("headline")
         self._facts = label("", "muted")
         self._facts.setMinimumWidth(40)
         self._filter = QLineEdit()
@@ -88,9 +89,10 @@ class TaskPanel(QWidget):
         table.sortByColumn(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
         table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)
         header = table.horizontalHeader()
-        header.setSectionResizeMode(TaskColumn.TASK, QHeaderView.ResizeMode.Stretch)
         for column, width in _WIDTHS.items():
             table.setColumnWidth(column, width)
+        header.sectionResized.connect(self._make_room)
+        table.viewport().installEventFilter(self)
         table.setItemDelegateForColumn(TaskColumn.LIMIT, LimitDelegate(self))
         table.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
@@ -105,6 +107,17 @@ class TaskPanel(QWidget):
             action = QAction(text, table)
             action.triggered.connect(act)
             table.addAction(action)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802  Qt's name
+        if event.type() == QEvent.Type.Resize:
+            self._make_room(TaskColumn.LIMIT)
+        return super().eventFilter(watched, event)
+
+    def _make_room(self, section: int, *_: int) -> None:
+        """Names have what other columns leave, and enough to be read: the table scrolls rather than cut them short."""
+        if section != TaskColumn.TASK:
+            room = self.table.viewport().width() - sum(map(self.table.columnWidth, _WIDTHS))
+            self.table.setColumnWidth(TaskColumn.TASK, max(_LEAST_NAME, room))
 
     def _choose_selected(self) -> None:
         keys = [str(index.data(KEY_ROLE)) for index in self.table.selectionModel().selectedRows()]
