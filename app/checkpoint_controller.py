@@ -69,7 +69,10 @@ class CheckpointController(QObject):
     def refresh(self) -> None:
         """Ask what the workspace holds."""
         if self._models.run.engine is EngineHealth.READY:
-            self._engine.send(events.ListWorkspace(workspace=self._workspace or None))
+            network, platform = self._on_screen
+            self._engine.send(
+                events.ListWorkspace(workspace=self._workspace or None, network=network, platform=platform)
+            )
 
     def export_checkpoint(self, facts: events.CheckpointFacts, out: str) -> None:
         """Copy a checkpoint with its lineage to a new file; the engine writes over none."""
@@ -163,6 +166,7 @@ class CheckpointController(QObject):
             match event:
                 case events.WorkspaceListed():
                     if event.workspace == (self._workspace or None):
+                        self._show_earlier(event.earlier)
                         self._models.checkpoints.set_listing(event)
                 case events.TrainingPhase() | events.PassFinished() | EvaluationStep():
                     training.take(event)
@@ -190,6 +194,22 @@ class CheckpointController(QObject):
         self._forget_copy()
         self._models.training.end()
         self._models.training.announce()
+
+    @property
+    def _on_screen(self) -> tuple[str | None, str | None]:
+        """Digest of the open network and fingerprint of its platform."""
+        opened = self._models.run.opened
+        return (opened.network.digest, opened.platform.fingerprint) if opened else (None, None)
+
+    def _show_earlier(self, earlier: events.EarlierWork | None) -> None:
+        """What runs before this session came to; a run that is on tells it all itself."""
+        models = self._models
+        if earlier is None or models.run.busy or (earlier.network, earlier.platform) != self._on_screen:
+            return
+        models.tasks.set_counts(earlier.counts)
+        if earlier.library is not None and models.library.report is None:
+            models.library.take(earlier.library)
+            models.estimates.set_library(earlier.library)
 
     def _done(self, event: events.CheckpointDone) -> None:
         undo = WayOn.RESTORE_CHECKPOINT if event.deed is events.Deed.REMOVED and self._removed else None

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tcl_core.config import CostModelConfig, LearnerConfig, OfflineConfig, RunConfig
-from tcl_core.domain import Platform
+from tcl_core.domain import Platform, RecordCount
 from tcl_core.events import CheckpointCommand, Event
+from tcl_core.libraries import LibraryReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,13 +92,34 @@ class PastRun:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EarlierWork:
+    """What a workspace holds of one network on one platform.
+
+    Attributes:
+        network, platform: digest and fingerprint.
+        counts: by task key; tasks without records are left out.
+        library: the last one that a run built; its folder only where that is still there.
+    """
+
+    network: str
+    platform: str
+    counts: tuple[tuple[str, RecordCount], ...] = ()
+    library: LibraryReport | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkspaceListed(Event):
-    """What a workspace holds; without one, what ships. `problem`: why it cannot be read, "" when it can."""
+    """What a workspace holds; without one, what ships. `problem`: why it cannot be read, "" when it can.
+
+    Attributes:
+        earlier: of the network that was asked about; None where none was.
+    """
 
     workspace: str | None
     checkpoints: tuple[CheckpointFacts, ...] = ()
     platforms: tuple[PlatformRecords, ...] = ()
     runs: tuple[PastRun, ...] = ()
+    earlier: EarlierWork | None = None
     problem: str = ""
 
 
@@ -156,7 +178,14 @@ class TrainingStopped(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ListWorkspace(CheckpointCommand):
-    """Command: tell checkpoints, platforms and runs of a workspace; one that is not there yet has what ships."""
+    """Command: tell checkpoints, platforms and runs of a workspace; one that is not there yet has what ships.
+
+    Attributes:
+        network, platform: digest and fingerprint of what is on screen, whose earlier work is told as well.
+    """
+
+    network: str | None = None
+    platform: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from app.models import quantities
 from app.models.row_table import Index, RowTableModel
 from app.models.task_columns import COLUMNS, TaskColumn, TaskRow
 from app.translation import tr
-from tcl_core.domain import Record, Task, TaskState
+from tcl_core.domain import Record, RecordCount, Task, TaskState
 
 KEY_ROLE = int(Qt.ItemDataRole.UserRole) + 2
 """The key of the row's task."""
@@ -78,6 +78,14 @@ class TaskTableModel(RowTableModel[TaskRow]):
         if row is not None:
             self._rows[row] = replace(self._rows[row], state=state)
             self._stale = True
+
+    def set_counts(self, counts: Iterable[tuple[str, RecordCount]]) -> None:
+        """Take what a workspace holds of each task; those that are not named have nothing there."""
+        known = dict(counts)
+        for key in self._row_of:
+            count, state = known.get(key, RecordCount()), self._rows[self._row_of[key]].state
+            self.update_state(replace(state, trials=count.trials, failures=count.failures, best_s=count.best_s))
+        self.flush()
 
     def add_record(self, record: Record) -> None:
         """Count a record and keep the better latency; the round's end brings the exact state."""

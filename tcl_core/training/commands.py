@@ -11,6 +11,7 @@ from tcl_core.checkpoint_events import (
     CheckpointDone,
     CheckpointFacts,
     Deed,
+    EarlierWork,
     ExportCheckpoint,
     ImportCheckpoint,
     LearnPlatform,
@@ -86,9 +87,25 @@ def list_workspace(command: ListWorkspace) -> WorkspaceListed:
                 checkpoints=tuple(map(facts, entries(workspace))),
                 platforms=_platforms(workspace) if workspace else (),
                 runs=_runs(workspace) if workspace else (),
+                earlier=_earlier(workspace, command),
             )
     except UserError as error:
         return WorkspaceListed(workspace=command.workspace, problem=str(error))
+
+
+def _earlier(workspace: Workspace | None, command: ListWorkspace) -> EarlierWork | None:
+    if command.network is None or command.platform is None:
+        return None
+    work = EarlierWork(network=command.network, platform=command.platform)
+    if workspace is None:
+        return work
+    counts = workspace.record_counts(work.platform)
+    keys = [task.key for task in workspace.tasks(work.network) if task.key in counts]
+    runs = [run for run in workspace.runs() if (run.network_digest, run.platform) == (work.network, work.platform)]
+    library = next((run.library for run in reversed(runs) if run.library is not None), None)
+    if library is not None and library.path is not None and not Path(library.path).is_dir():
+        library = replace(library, path=None)
+    return replace(work, counts=tuple((key, counts[key]) for key in keys), library=library)
 
 
 def facts(entry: Entry) -> CheckpointFacts:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import checkpoint_samples
+import library_samples
 import pytest
 import recorded_run
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -20,6 +21,8 @@ from app.models.run_request import RunRequest, request_of
 from app.models.run_state import Activity
 from app.views.checkpoints_panel import CheckpointsPanel
 from app.widgets.lineage_delegate import lines, node
+from tcl_core.checkpoint_events import EarlierWork
+from tcl_core.domain import RecordCount
 from tcl_core.events import Refused
 
 WAIT_MS = 20_000
@@ -48,6 +51,32 @@ def click(qtbot: QtBot, button: QPushButton) -> None:
 def names(studio: Studio) -> list[str]:
     model = studio.models.checkpoints
     return [str(model.index(row, 0).data()).strip() for row in range(model.rowCount())]
+
+
+def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio) -> None:
+    opened, tasks = studio.models.run.opened, studio.models.tasks
+    assert opened is not None
+    first, second, *_ = (state.task.key for state in tasks.states)
+    work = EarlierWork(
+        network=opened.network.digest,
+        platform=opened.platform.fingerprint,
+        counts=((first, RecordCount(trials=40, failures=2, best_s=1e-3)), (second, RecordCount(trials=8))),
+        library=library_samples.report(),
+    )
+    assert studio.models.checkpoints.listing is not None
+    listed = replace(studio.models.checkpoints.listing, earlier=work)
+    studio.engine.events.emit((listed,))
+    assert [(state.trials, state.failures, state.best_s) for state in tasks.states[:3]] == [
+        (40, 2, 1e-3),
+        (8, 0, None),
+        (0, 0, None),
+    ]
+    assert studio.models.library.report == library_samples.report()
+    other = replace(work, network="another", counts=(), library=None)
+    studio.engine.events.emit((replace(listed, earlier=other),))
+    assert tasks.states[0].trials == 40
+    studio.engine.events.emit((replace(listed, earlier=replace(work, counts=(), library=None)),))
+    assert tasks.states[0].trials == 0, "the workspace is another one now"
 
 
 def test_children_stand_below_their_parents(studio: Studio) -> None:

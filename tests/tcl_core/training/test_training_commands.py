@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import library_samples
 import pytest
 
 from tcl_core.checkpoint_events import (
     CheckpointDone,
     Deed,
+    EarlierWork,
     ExportCheckpoint,
     ImportCheckpoint,
     LearnPlatform,
@@ -69,6 +71,29 @@ def test_a_workspace_is_listed_with_platforms_and_runs(collected: Path) -> None:
     }
     (past,) = event.runs
     assert (past.network, past.config, past.trials, past.seconds) == ("beta", config, 64, 20.0)
+
+
+def test_earlier_work_on_a_network_is_told(collected: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bundle"
+    out.mkdir()
+    with Workspace.open(collected) as workspace:
+        for path in (str(out), str(tmp_path / "gone")):
+            run = workspace.start_run(RunConfig(network=None, workspace="w"), "digest-beta", "test-cpu")
+            workspace.note_library(run, library_samples.report(path=path))
+        keys = {task.key for task in workspace.tasks("digest-beta")}
+
+    def asked(workspace: Path, network: str, platform: str = "test-cpu") -> EarlierWork:
+        (event,) = obey(ListWorkspace(workspace=str(workspace), network=network, platform=platform))
+        assert isinstance(event, WorkspaceListed) and event.earlier is not None
+        return event.earlier
+
+    work = asked(collected, "digest-beta")
+    assert {key: count.trials for key, count in work.counts} == dict.fromkeys(keys, CANDIDATES)
+    assert all(count.best_s for _, count in work.counts)
+    assert work.library == library_samples.report(path=None), "the newest; its folder is gone"
+    assert listed(collected).earlier is None
+    for nothing in (asked(collected, "unknown"), asked(tmp_path / "no workspace", "digest-beta")):
+        assert (nothing.counts, nothing.library) == ((), None)
 
 
 def test_a_workspace_that_is_not_there_yet_has_what_ships(tmp_path: Path) -> None:
