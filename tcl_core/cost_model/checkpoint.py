@@ -103,9 +103,9 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
         with safe_open(path, framework="numpy") as file:
             return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
-        _refuse(path, "does not exist")
+        _refuse(path, "does not exist", "name another")
     except OSError as error:
-        _refuse(path, f"cannot be read ({error.strerror or error})")
+        _refuse(path, f"cannot be read ({error.strerror or error})", "name another")
     except (SafetensorError, TypeError, KeyError, ValueError):
         # numpy has no type for some of the format's (bfloat16): such a file is not ours either.
         _refuse(path, "is not a checkpoint, or is cut short")
@@ -121,8 +121,8 @@ def _library_versions() -> dict[str, str]:
     return found
 
 
-def _refuse(path: Path, why: str) -> NoReturn:
-    raise UserError("checkpoint", f"The checkpoint {path} {why}; delete it or name another.")
+def _refuse(path: Path, why: str, mend: str = "delete it or name another") -> NoReturn:
+    raise UserError("checkpoint", f"The checkpoint {path} {why}; {mend}.")
 
 
 def _digest(metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]) -> str:

@@ -89,7 +89,6 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
     """
     require_replaceable(out)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
         try:
             _write(partial, library, manifest)
@@ -102,13 +101,21 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
 
 
 def require_replaceable(out: Path) -> None:
-    """Raises: UserError when `out` exists and is neither an empty folder nor a bundle."""
-    if not out.exists():
-        return
-    if not out.is_dir():
+    """See that a bundle can be written, before anybody waits for its library; makes the folder that it lies in.
+
+    Raises:
+        UserError: `out` exists and is neither an empty folder nor a bundle, or nothing can be written beside it.
+    """
+    if out.exists() and not out.is_dir():
         raise UserError("library", f"'{out}' is a file; name a folder for the bundle.")
-    if any(out.iterdir()) and not is_bundle(out):
+    if out.exists() and any(out.iterdir()) and not is_bundle(out):
         raise UserError("library", f"'{out}' holds other files; name a new or empty folder for the bundle.")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent):
+            pass
+    except OSError as error:
+        raise _refusal(out, error) from error
 
 
 def is_bundle(folder: Path) -> bool:

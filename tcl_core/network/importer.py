@@ -27,13 +27,15 @@ from tcl_core.network.fast_math import fast_math
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.panels import lay_out_weights
 from tcl_core.network.quantized import spell_out_quantization
-from tcl_core.network.schedule_rules import drop_unknown_rules
+from tcl_core.network.schedule_rules import fit_for_schedules
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
 from tcl_core.network.tokens import lengthen_rows
 
 _FLOAT_BITS = 32
 _TAKE = Op.get("relax.take")
+_HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
+"""The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
 _WITHOUT = "export the network without such operators"
 
 
@@ -86,7 +88,7 @@ def _candidates(model: Any) -> tuple[list[Any], tuple[ImportIssue, ...]]:
     Raises:
         UserError: neither form is free of unsupported operators.
     """
-    inlined = operators.inline_functions(model)
+    inlined = operators.spell_out(model)
     simplified = simplify(inlined)
     if simplified.model is None:
         issue = ImportIssue(
@@ -134,10 +136,20 @@ class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no ty
         self.at_operator = op_name
         if op_name == "Clip" and len(inputs) > 1:
             return self._clip(*inputs)
+        if op_name == "RoiAlign" and opset >= _HALF_PIXELS and attrs.get("coordinate_transformation_mode") in _HALF:
+            raise ValueError("its boxes are read at whole pixels, not at half ones")
         made = super()._convert_operator(op_name, inputs, attrs, opset)
+        if op_name == "OneHot":
+            made = self._as(inputs[-1], made)
         if isinstance(made, relax.Call) and made.op == _TAKE:
             return self.bb.normalize(relax.op.take(*made.args, axis=made.attrs.axis, mode="clip"))
         return made
+
+    def _as(self, like: Any, value: Any) -> Any:
+        """In the type of `like`: what is one hot comes in 64-bit floats there, whatever its values are."""
+        value = self.bb.normalize(value)
+        wanted = like.ty.dtype
+        return value if value.ty.dtype == wanted else self.bb.normalize(relax.op.astype(value, wanted))
 
     def _clip(self, value: Any, low: Any = None, high: Any = None) -> Any:
         """From opset 11 on bounds are inputs, and each may be missing."""
@@ -197,7 +209,8 @@ def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> tuple[
         # TVM reports an operator that it can type but not lower for these types as any of its exceptions.
         raise UserError(
             "network",
-            f"TVM cannot lower the network ({_one_line(error)}); export it in float32 with static shapes.",
+            f"TVM cannot lower the network ({_one_line(error)}); export it without that form of the operator, in "
+            "float32 and with static shapes.",
         ) from error
 
 
@@ -210,7 +223,7 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
             module = lay_out_weights(widen_attention(lengthen_rows(module), lanes), lanes)
         if config.fast_math:
             module = fast_math(module, lanes)
-        return drop_unknown_rules(relax.get_pipeline("zero")(module), target)
+        return fit_for_schedules(relax.get_pipeline("zero")(module), target)
 
 
 def _one_line(error: BaseException) -> str:

@@ -220,13 +220,17 @@ def _with_output_shapes(model: Any) -> Any:
 def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for node in model.graph.node:
-        if node.domain in {"", "ai.onnx"} and not onnx.defs.has(node.op_type, versions.get(node.domain, 1), ""):
+        if node.domain in {"", "ai.onnx"} and not _is_operator(node.op_type, versions.get(node.domain, 1)):
             return UserError(
                 "network",
                 f"Node '{node.name}' uses operator {node.op_type}, which opset {versions.get(node.domain, 1)} does "
                 "not have; export the network with another opset.",
             )
     return UserError("network", f"'{path}' is not valid ONNX ({_first_line(error)}); export it again.")
+
+
+def _is_operator(name: str, opset: int) -> bool:
+    return onnx.defs.has(name, opset, "") and not onnx.defs.get_schema(name, opset, "").deprecated
 
 
 def _spec(value: Any) -> TensorSpec:

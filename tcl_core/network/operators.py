@@ -7,16 +7,20 @@ and two names that ONNX also has are ambiguous (`Attention`, `Gelu`), so domains
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
-import onnx
-import onnx.inliner
+import onnx.shape_inference
 from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
 
 from tcl_core.domain import ImportIssue
+from tcl_core.network import shapes
+from tcl_core.network.functions import inline_local, inline_standard
+from tcl_core.network.group_norms import spell_out_group_norms
+from tcl_core.network.nodes import STANDARD, all_nodes
+from tcl_core.network.opsets import raise_opset
+from tcl_core.network.recurrent import RECURRENT, obstacle
+from tcl_core.network.skeleton import with_weights, without_weights
 
-_STANDARD = frozenset({"", "ai.onnx"})
 _CONTRIBUTED = frozenset({
     "AllClassNMS",
     "Attention",
@@ -34,7 +38,7 @@ _ELSEWHERE = frozenset({"If", "Constant"})
 def supported(domain: str, operator: str) -> bool:
     """Whether TVM's frontend imports this operator."""
     known = operator in _get_convert_map() or operator in _ELSEWHERE
-    if domain in _STANDARD:
+    if domain in STANDARD:
         return known and operator not in _CONTRIBUTED
     return domain == "com.microsoft" and operator in _CONTRIBUTED | {"Gelu"}
 
@@ -45,44 +49,50 @@ def count_operators(model: Any) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def inline_functions(model: Any) -> Any:
-    """The model with its local functions inlined, and with those ONNX-defined functions that the frontend lacks.
+def spell_out(model: Any) -> Any:
+    """The model in operators that the frontend reads: functions inlined, its own and those of the standard it lacks.
 
-    The standard defines many operators (`Celu`, `Swish`, `Attention` of opset 23, ...) as graphs of simpler ones.
+    A network of an old opset is brought to `opsets.TARGET` on the way, before anything reads its nodes.
     """
-    if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
-    lacking = {("", node.op_type) for node in unsupported_nodes(model) if node.domain in _STANDARD}
-    if not lacking:
-        return model
-    return onnx.inliner.inline_selected_functions(model, sorted(lacking), inline_schema_functions=True)
+    light = without_weights(model)
+    made = spell_out_group_norms(raise_opset(inline_local(light)))
+    tried: set[str] = set()
+    # A definition may hold operators that again are lacking.
+    while lacking := {node.op_type for node in unsupported_nodes(made) if node.domain in STANDARD} - tried:
+        made = inline_standard(made, lacking)
+        tried |= lacking
+    return model if made is light else with_weights(made, model)
 
 
 def unsupported_nodes(model: Any) -> list[Any]:
     """Every node that the frontend does not know, in the graph's order, branches of `If` included."""
-    return [node for node in _all_nodes(model.graph) if not supported(node.domain, node.op_type)]
+    return [node for node in all_nodes(model.graph) if not supported(node.domain, node.op_type)]
 
 
 def unsupported_issues(model: Any) -> tuple[ImportIssue, ...]:
-    """One issue for each node that cannot be imported."""
+    """One issue for each node that cannot be imported; an operator comes with the reason where others of it can be."""
+    nodes = unsupported_nodes(model)
+    reasons = _reasons(model, [node for node in nodes if node.op_type in RECURRENT and node.domain in STANDARD])
     return tuple(
         ImportIssue(
             node=node.name,
-            operator=_label(node),
+            operator=f"{_label(node)}{reasons.get(node.name, '')}",
             problem=f"operator {_label(node)} is not supported",
             mend="export the network without it, or cut the network before it",
         )
-        for node in unsupported_nodes(model)
+        for node in nodes
     )
 
 
-def _all_nodes(graph: Any) -> Iterable[Any]:
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from _all_nodes(attribute.g)
+def _reasons(model: Any, nodes: list[Any]) -> dict[str, str]:
+    """Of recurrent nodes by name: `` with 600 steps, 512 at most``."""
+    if not nodes:
+        return {}
+    sizes = shapes.known_sizes(onnx.shape_inference.infer_shapes(without_weights(model)).graph)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    found = {node.name: obstacle(node, constants, sizes) for node in nodes}
+    return {name: f" with {reason}" for name, reason in found.items() if reason}
 
 
 def _label(node: Any) -> str:
-    return str(node.op_type) if node.domain in _STANDARD else f"{node.domain}::{node.op_type}"
+    return str(node.op_type) if node.domain in STANDARD else f"{node.domain}::{node.op_type}"

@@ -4,8 +4,9 @@ The inputs of all steps are multiplied at once. A step then is one product with 
 reads its rows by a constant index tensor: so the kernels of all steps are equal, one task with many calls. Equations
 and orders of gates are those of the ONNX standard (``Operators.md``, LSTM, GRU, RNN).
 
-What is left as it is, and refused later by name: peepholes, clipped or coupled gates, other activations than
-sigmoid, tanh and ReLU, sequences of different lengths, weights that are computed, and more than `MOST_STEPS` steps.
+What is left as it is, and refused later by name and reason (`obstacle`): peepholes, clipped or coupled gates, other
+activations than sigmoid, tanh and ReLU, sequences of different lengths, weights that are computed, and more than
+`MOST_STEPS` steps.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ MOST_STEPS: Final = 512
 """Of a node, both directions together: each is some ten operators, which TVM's passes go through one by one."""
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+RECURRENT: Final = frozenset(_GATES)
 _REVERSE = {b"forward": (False,), b"reverse": (True,), b"bidirectional": (False, True)}
 _ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _PLAIN = frozenset({"Sigmoid", "Tanh", "Relu"})
-_KNOWN = frozenset({"activations", "direction", "hidden_size", "layout", "linear_before_reset", "input_forget"})
-_UNSET = ("input_forget", "layout")
-"""Must be 0; onnxruntime runs no other layout either."""
+_STRANGE = {
+    "clip": "clipped gates",
+    "input_forget": "coupled gates",
+    "layout": "layout 1",
+    "activation_alpha": "parameters of activations",
+    "activation_beta": "parameters of activations",
+}
+"""Attributes that have to be 0 or missing, and what they ask for; onnxruntime runs no other layout either."""
 _CHUNK = 16
 """Tensors that are joined at once: each element of a joined tensor asks for every one of its parts."""
 _SLICE_BY_INPUTS = 10
@@ -47,12 +54,42 @@ def unroll(
         dims: dimensions by tensor, -1 where one is not known.
         opset: of the default domain.
     """
-    cell = _Cell.of(node, constants, dims)
-    if cell is None:
+    if obstacle(node, constants, dims):
         return None
     maker = _Maker(node.output[0] or node.name, opset)
-    _Unrolling(cell, maker).run()
+    _Unrolling(_Cell.of(node, constants, dims), maker).run()
     return maker.nodes, maker.weights
+
+
+def obstacle(node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> str:
+    """Why a recurrent node has to stay, in a few words; empty where it has not. For the arguments see `unroll`."""
+    inputs, attributes = _read(node)
+    strange = next((words for name, words in _STRANGE.items() if attributes.get(name)), "")
+    if strange or inputs[7]:
+        return strange or "peepholes"
+    if any(name and name not in constants for name in inputs[1:4]):
+        return "weights that are computed"
+    directions = int(constants[inputs[2]].dims[0])
+    if _activations(node.op_type, attributes, directions) is None:
+        return "activations other than Sigmoid, Tanh and Relu"
+    return _obstacle_of_steps(dims.get(inputs[0], ()), directions, inputs[4], _array(constants, inputs[4]))
+
+
+def _obstacle_of_steps(size: tuple[int, ...], directions: int, name: str, lengths: Array | None) -> str:
+    """The same, as to the input's size and the lengths of its sequences, which may have a name and yet not be known."""
+    if len(size) != 3 or min(size) < 1:
+        return "an input whose size is not known"
+    if name and (lengths is None or bool((lengths != size[0]).any())):
+        return "sequences of different lengths"
+    if size[0] * directions > MOST_STEPS:
+        return f"{size[0]} steps{' in both directions' * (directions > 1)}, {MOST_STEPS // directions} at most"
+    return ""
+
+
+def _read(node: Any) -> tuple[list[str], dict[str, Any]]:
+    """Names of all 8 inputs, empty where one is left out, and the attributes."""
+    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    return [*node.input, *[""] * (8 - len(node.input))], attributes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,22 +119,13 @@ class _Cell:
     reset_after: bool
 
     @classmethod
-    def of(cls, node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> _Cell | None:
-        attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
-        inputs = [*node.input, *[""] * (8 - len(node.input))]
-        size = dims.get(inputs[0], ())
-        weight, recurrence, bias = (_array(constants, name) for name in inputs[1:4])
-        if weight is None or recurrence is None or (inputs[3] and bias is None) or inputs[7]:
-            return None
-        if len(size) != 3 or min(size) < 1 or set(attributes) - _KNOWN or any(attributes.get(name) for name in _UNSET):
-            return None
-        steps, batch, _ = size
+    def of(cls, node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> _Cell:
+        """Of a node without an `obstacle`."""
+        inputs, attributes = _read(node)
+        weight, recurrence = (onnx.numpy_helper.to_array(constants[name]) for name in inputs[1:3])
+        bias = _array(constants, inputs[3])
+        steps, batch, _ = dims[inputs[0]]
         directions, _, hidden = recurrence.shape
-        activations = _activations(node.op_type, attributes, directions)
-        lengths = _array(constants, inputs[4])
-        shorter = bool(inputs[4]) and (lengths is None or bool((lengths != steps).any()))
-        if activations is None or shorter or steps * directions > MOST_STEPS:
-            return None
         return cls(
             node=node,
             kind=node.op_type,
@@ -105,7 +133,7 @@ class _Cell:
             batch=batch,
             hidden=hidden,
             reverse=_REVERSE[attributes.get("direction", b"forward")],
-            activations=activations,
+            activations=_activations(node.op_type, attributes, directions) or (),
             weight=weight,
             recurrence=recurrence,
             bias=np.zeros((directions, 2 * weight.shape[1]), weight.dtype) if bias is None else bias,

@@ -29,6 +29,16 @@ def _dimension(dim: Any) -> Dimension:
     return str(dim.dim_param) or None
 
 
+def known_sizes(graph: Any) -> dict[str, tuple[int, ...]]:
+    """Dimensions by tensor, -1 where one is not known; what has no shape is left out."""
+    found = {value.name: dimensions(value) for value in (*graph.input, *graph.value_info, *graph.output)}
+    return {
+        name: tuple(dim if isinstance(dim, int) else -1 for dim in dims)
+        for name, dims in found.items()
+        if dims is not None
+    }
+
+
 def text(dims: Iterable[Dimension] | None) -> str:
     """How a shape is shown: ``1x3x?x?``."""
     if dims is None:

@@ -28,8 +28,14 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import onnxruntime
 
+from tcl_core.network.empties import drop_empty_parts
+from tcl_core.network.group_norms import GROUPS_BY_CHANNEL, restore_group_norms
+from tcl_core.network.nodes import STANDARD, opset_of
+from tcl_core.network.paddings import write_out_pool_padding, write_out_transposed_padding
 from tcl_core.network.products import keep_ranks
 from tcl_core.network.recurrent import unroll
+from tcl_core.network.resizes import spell_out_resize
+from tcl_core.network.shapes import known_sizes
 from tcl_core.network.skeleton import without_weights
 
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
@@ -72,7 +78,10 @@ def simplify(model: Any) -> Simplified:
         folded = onnx.load(str(path))
     _forget_unused_opsets(folded)
     facts = _Facts.of(folded)
+    drop_empty_parts(folded.graph, facts.dims)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
+    if facts.opset >= GROUPS_BY_CHANNEL:
+        restore_group_norms(folded.graph, facts.constants, facts.dims)
     _rewrite(folded, facts)
     return Simplified(model=folded, empty=empty)
 
@@ -91,7 +100,7 @@ def _rewrite(model: Any, facts: _Facts) -> None:
     present = graph.node if _has_branches(graph.node) else keep_ranks(graph, facts.constants, facts.dims)
     nodes: list[Any] = []
     for node in present:
-        rewrite = _REWRITES.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
+        rewrite = _REWRITES.get(node.op_type) if node.domain in STANDARD else None
         made, weights = rewrite(node, facts) if rewrite else ([node], [])
         nodes.extend(onnx.NodeProto.FromString(each.SerializeToString()) for each in made)
         graph.initializer.extend(weights)
@@ -121,13 +130,13 @@ def _has_branches(nodes: Iterable[Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is asked of a graph: its constants, dimensions by tensor (-1 where one is not known), the tensors that are
-    known to hold floats, its default opset.
+    """What is asked of a graph: its constants, dimensions by tensor (-1 where one is not known), element types by
+    tensor (`onnx.TensorProto`), its default opset.
     """
 
     constants: dict[str, Any]
     dims: dict[str, tuple[int, ...]]
-    floats: frozenset[str]
+    types: dict[str, int]
     opset: int
 
     @classmethod
@@ -136,15 +145,9 @@ class _Facts:
         values = [*graph.input, *graph.output, *graph.value_info]
         return cls(
             constants={tensor.name: tensor for tensor in model.graph.initializer},
-            dims={
-                value.name: tuple(
-                    dim.dim_value if dim.HasField("dim_value") else -1 for dim in value.type.tensor_type.shape.dim
-                )
-                for value in values
-                if value.type.tensor_type.HasField("shape")
-            },
-            floats=frozenset(value.name for value in values if value.type.tensor_type.elem_type in _FLOATS),
-            opset=next(entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}),
+            dims=known_sizes(graph),
+            types={value.name: value.type.tensor_type.elem_type for value in values},
+            opset=opset_of(model),
         )
 
 
@@ -210,7 +213,7 @@ def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
     power = onnx.numpy_helper.to_array(tensor) if tensor is not None else np.zeros(())
     steps = _POWERS.get(float(power.flat[0]), ()) if power.size == 1 else ()
     kept_shape = power.ndim == 0 or power.ndim <= len(facts.dims.get(base, ()))
-    if not steps or not kept_shape or (_FLOATS_ONLY.intersection(steps) and base not in facts.floats):
+    if not steps or not kept_shape or (_FLOATS_ONLY.intersection(steps) and facts.types.get(base) not in _FLOATS):
         return [node], []
     made: list[Any] = []
     value = base
@@ -229,11 +232,43 @@ def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
     return unroll(node, facts.constants, facts.dims, facts.opset) or ([node], [])
 
 
+def _rewrite_resize(node: Any, facts: _Facts) -> _Rewritten:
+    return spell_out_resize(node, facts.constants, facts.dims, facts.types, facts.opset) or ([node], [])
+
+
+def _rewrite_pool(node: Any, facts: _Facts) -> _Rewritten:
+    return [write_out_pool_padding(node, facts.dims)], []
+
+
+def _rewrite_transposed(node: Any, facts: _Facts) -> _Rewritten:
+    weight = facts.constants.get(node.input[1])
+    known = {} if weight is None else {node.input[1]: tuple(weight.dims)}
+    return [write_out_transposed_padding(node, {**facts.dims, **known})], []
+
+
+def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:
+    """Of truth values: TVM compares these as floats, which LLVM refuses."""
+    if any(facts.types.get(name) != onnx.TensorProto.BOOL for name in node.input):
+        return [node], []
+    other = f"{node.output[0]}.other"
+    made = [
+        onnx.helper.make_node("Xor", node.input, [other], name=f"{node.name}.other"),
+        onnx.helper.make_node("Not", [other], node.output, name=node.name),
+    ]
+    return made, []
+
+
 _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Sum": _rewrite_sum,
     "Pow": _rewrite_power,
     "BatchNormalization": _rewrite_batch_normalization,
+    "Equal": _rewrite_equal,
+    "MaxPool": _rewrite_pool,
+    "AveragePool": _rewrite_pool,
+    "LpPool": _rewrite_pool,
+    "ConvTranspose": _rewrite_transposed,
     "LSTM": _rewrite_recurrent,
     "GRU": _rewrite_recurrent,
     "RNN": _rewrite_recurrent,
+    "Resize": _rewrite_resize,
 }

@@ -41,6 +41,18 @@ def take_shapes(model: Any, skeleton: Any) -> None:
         field.extend(getattr(skeleton.graph, name))
 
 
+def with_weights(light: Any, model: Any) -> Any:
+    """What was made of `without_weights`'s copy, with the weights of the model inside again; changes `light`."""
+    kept = {tensor.name for tensor in light.graph.initializer}
+    weights = [tensor for tensor in model.graph.initializer if math.prod(tensor.dims) >= _WEIGHT_SIZE]
+    names = {tensor.name for tensor in weights}
+    for index in reversed(range(len(light.graph.input))):
+        if light.graph.input[index].name in names:
+            del light.graph.input[index]
+    light.graph.initializer.extend(tensor for tensor in weights if tensor.name not in kept)
+    return light
+
+
 def _copy(name: str, value: Any, into: Any) -> None:
     if hasattr(value, "extend"):
         getattr(into, name).extend(value)

@@ -13,7 +13,7 @@ import pytest
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryReport, LibraryTask, OutputCheck, Timing
 from tcl_core.library import bundle
-from tcl_core.library.bundle import export_bundle, file_stem, is_bundle, make_manifest
+from tcl_core.library.bundle import export_bundle, file_stem, is_bundle, make_manifest, require_replaceable
 
 
 @pytest.fixture
@@ -168,6 +168,8 @@ def test_the_old_bundle_is_never_lost(
 
 
 def test_a_place_that_cannot_be_made_is_a_sentence(manifest: dict[str, Any], library: Path) -> None:
+    with pytest.raises(UserError, match="choose another folder"):
+        require_replaceable(library / "inside" / "out")
     with pytest.raises(UserError, match="choose another folder"):
         export_bundle(library, manifest, library / "inside" / "out")
 

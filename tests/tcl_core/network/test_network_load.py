@@ -163,6 +163,13 @@ def test_an_unknown_operator_is_named(tools: Any) -> None:
     assert "Node 'odd' uses operator Floop, which opset 18 does not have" in refusal(tools.save(model))
 
 
+def test_an_operator_that_an_opset_withdrew_is_named(tools: Any) -> None:
+    parts = [tools.tensor(name, np.ones(2, np.float32)) for name in ("scale", "bias")]
+    node = tools.node("GroupNormalization", ["x", "scale", "bias"], ["y"], name="norm", num_groups=2)
+    model = tools.model([node], [tools.value("x", [1, 4, 2])], [tools.value("y", [1, 4, 2])], parts)
+    assert "Node 'norm' uses operator GroupNormalization, which opset 18 does not have" in refusal(tools.save(model))
+
+
 def test_text_inputs_are_refused(tools: Any) -> None:
     text = onnx.TensorProto.STRING
     model = tools.model(

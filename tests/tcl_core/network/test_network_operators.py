@@ -51,7 +51,16 @@ def test_local_functions_are_inlined(tools: Any) -> None:
     body = [tools.node("Add", ["a", "a"], ["b"])]
     function = onnx.helper.make_function("local", "Twice", ["a"], ["b"], body, [onnx.helper.make_opsetid("", 18)])
     model.functions.append(function)
-    assert [node.op_type for node in operators.inline_functions(model).graph.node] == ["Add"]
+    assert [node.op_type for node in operators.spell_out(model).graph.node] == ["Add"]
+
+
+def test_a_function_that_calls_itself_stays_and_is_named(tools: Any) -> None:
+    values = [tools.value("x", [2])], [tools.value("y", [2])]
+    model = tools.model([tools.node("Ever", ["x"], ["y"], domain="local", name="call")], *values, domains=["local"])
+    body = [tools.node("Ever", ["a"], ["b"], domain="local")]
+    opsets = [onnx.helper.make_opsetid("local", 1)]
+    model.functions.append(onnx.helper.make_function("local", "Ever", ["a"], ["b"], body, opsets))
+    assert [issue.node for issue in operators.unsupported_issues(operators.spell_out(model))] == ["call"]
 
 
 def test_operators_that_the_standard_defines_by_others_are_expanded(tools: Any) -> None:
@@ -62,7 +71,7 @@ def test_operators_that_the_standard_defines_by_others_are_expanded(tools: Any) 
         [tools.value("y", shape)],
         opset=23,
     )
-    expanded = operators.inline_functions(model)
+    expanded = operators.spell_out(model)
     assert not operators.unsupported_nodes(expanded)
     assert "MatMul" in {node.op_type for node in expanded.graph.node}
 

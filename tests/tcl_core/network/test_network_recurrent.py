@@ -13,10 +13,11 @@ import onnxruntime
 import pytest
 
 from tcl_core.config import NetworkConfig
+from tcl_core.errors import UserError
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
-from tcl_core.network.operators import unsupported_nodes
-from tcl_core.network.recurrent import MOST_STEPS
+from tcl_core.network.operators import unsupported_issues, unsupported_nodes
+from tcl_core.network.recurrent import MOST_STEPS, obstacle
 from tcl_core.network.simplify import simplify
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 3, 4
@@ -123,18 +124,39 @@ def test_gates_of_other_kinds(kind: str, attributes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "form"),
+    ("kind", "form", "reason"),
     [
-        ("LSTM", {"clip": 1.0}),
-        ("LSTM", {"input_forget": 1}),
-        ("RNN", {"activations": ["Softsign"]}),
-        ("GRU", {"lengths": [STEPS, 2]}),
-        ("RNN", {"steps": MOST_STEPS + 1}),
+        ("LSTM", {"clip": 1.0}, "clipped gates"),
+        ("LSTM", {"input_forget": 1}, "coupled gates"),
+        ("RNN", {"activations": ["Softsign"]}, "activations other than Sigmoid, Tanh and Relu"),
+        ("GRU", {"lengths": [STEPS, 2]}, "sequences of different lengths"),
+        ("RNN", {"steps": MOST_STEPS + 1}, f"{MOST_STEPS + 1} steps, {MOST_STEPS} at most"),
+        ("GRU", {"steps": 300, "direction": "bidirectional"}, "300 steps in both directions, 256 at most"),
     ],
 )
-def test_what_is_not_known_stays(kind: str, form: dict[str, Any]) -> None:
+def test_what_is_not_known_stays_and_the_reason_is_said(kind: str, form: dict[str, Any], reason: str) -> None:
     unrolled = simplify(recurrent(kind, **form)).model
     assert [node.op_type for node in unsupported_nodes(unrolled)] == [kind]
+    assert [issue.operator for issue in unsupported_issues(unrolled)] == [f"{kind} with {reason}"]
+
+
+def test_reasons_of_what_onnxruntime_does_not_run_either() -> None:
+    model = recurrent("LSTM")
+    (node,) = model.graph.node
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    sizes = {"x": (STEPS, BATCH, INPUTS)}
+    assert obstacle(node, constants, sizes) == ""
+    assert obstacle(node, constants, {"x": (-1, BATCH, INPUTS)}) == "an input whose size is not known"
+    assert obstacle(node, {}, sizes) == "weights that are computed"
+    node.attribute.append(onnx.helper.make_attribute("layout", 1))
+    assert obstacle(node, constants, sizes) == "layout 1"
+
+
+def test_a_refusal_says_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "long.onnx"
+    onnx.save(recurrent("RNN", steps=600, outputs=(False, True, False)), path)
+    with pytest.raises(UserError, match=r"Node 'cell' \(RNN with 600 steps, 512 at most\) cannot be imported"):
+        import_network(load_network(path, NetworkConfig()), '{"kind": "llvm"}', NetworkConfig())
 
 
 def test_what_nobody_reads_is_not_made() -> None:

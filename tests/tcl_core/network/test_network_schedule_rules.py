@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from tvm import relax
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Task
@@ -55,3 +56,23 @@ def test_a_kernel_computes_what_it_did(tools: Any) -> None:
 @pytest.mark.usefixtures("known_rule")
 def test_a_rule_that_is_known_stays(tools: Any) -> None:
     assert RULE in pooling(tools).module_json
+
+
+def test_a_kernel_without_a_root_can_be_scheduled_and_nothing_warns(
+    tools: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    indices = np.array([[0, 2, 1], [1, 0, 2]])
+    node = tools.node("ScatterElements", ["x", "i", "u"], ["y"], axis=1, reduction="add")
+    inputs = [tools.value("x", [2, 4]), tools.value("u", [2, 3])]
+    model = tools.model([node], inputs, [tools.value("y", [2, 4])], [tools.tensor("i", indices)])
+    config = NetworkConfig()
+    network = import_network(load_network(tools.save(model), config), json.dumps(CPU), config)
+    (task,) = network.tasks
+    assert len(DesignSpace(task, json.dumps(CPU)).sketches) == 1
+    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
+    data, updates = np.ones((2, 4), np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
+    expected = data.copy()
+    np.add.at(expected, (np.arange(2)[:, None], indices), updates)
+    result = machine["main"](tvm.runtime.tensor(data), tvm.runtime.tensor(updates))
+    np.testing.assert_array_equal(result.numpy(), expected)
+    assert "pragma" not in capfd.readouterr().err

@@ -135,7 +135,8 @@ def test_shape_arithmetic_is_computed(tools: Any) -> None:
 def test_nodes_that_compute_nothing_are_found(tools: Any) -> None:
     nodes = [
         tools.node("Slice", ["x", "start", "start"], ["none"], name="cut"),
-        tools.node("Concat", ["x", "none"], ["y"], axis=0, name="join"),
+        tools.node("ReduceSum", ["none"], ["sum"], keepdims=0),
+        tools.node("Add", ["x", "sum"], ["y"]),
     ]
     model = tools.model(
         nodes, [tools.value("x", [4, 4])], [tools.value("y", [4, 4])], [tools.tensor("start", np.array([2]))]
@@ -153,3 +154,22 @@ def test_what_onnxruntime_refuses_is_a_problem_and_no_model(tools: Any) -> None:
     simplified = simplify(model)
     assert simplified.model is None
     assert "Odd" in simplified.problem
+
+
+def test_truth_values_are_compared_as_such(tools: Any) -> None:
+    truth = onnx.TensorProto.BOOL
+    model = tools.model(
+        [tools.node("Equal", ["a", "b"], ["y"])],
+        [tools.value(name, [4], truth) for name in "ab"],
+        [tools.value("y", [4], truth)],
+    )
+    simplified = simplify(model).model
+    assert operators(simplified) == ["Xor", "Not"]
+    feed = {"a": np.array([0, 0, 1, 1], bool), "b": np.array([0, 1, 0, 1], bool)}
+    assert run(simplified, **feed)[0].tolist() == [True, False, False, True]
+    numbers = tools.model(
+        [tools.node("Equal", ["a", "b"], ["y"])],
+        [tools.value(name, [4]) for name in "ab"],
+        [tools.value("y", [4], truth)],
+    )
+    assert operators(simplify(numbers).model) == ["Equal"]

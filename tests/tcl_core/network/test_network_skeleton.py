@@ -12,7 +12,7 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import pytest
 
-from tcl_core.network.skeleton import take_shapes, without_weights
+from tcl_core.network.skeleton import take_shapes, with_weights, without_weights
 
 
 @pytest.fixture
@@ -60,3 +60,13 @@ def test_a_model_of_the_onnx_package_keeps_everything_but_its_weights() -> None:
     onnx.checker.check_model(light)
     assert light.graph.node == model.graph.node
     assert light.graph.output == model.graph.output
+
+
+def test_what_was_made_of_the_skeleton_gets_the_weights_back(model: onnx.ModelProto) -> None:
+    light = without_weights(model)
+    light.graph.node[0].name = "renamed"
+    made = with_weights(light, model)
+    assert [node.name for node in made.graph.node] == ["renamed", "reshape"]
+    assert made.graph.input == model.graph.input
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    assert {tensor.name: tensor for tensor in made.graph.initializer} == tensors

@@ -1,0 +1,147 @@
+"""`GroupNormalization` passes onnxruntime's folding in disguise, and is itself again for TVM.
+
+onnxruntime has no kernel of it, and puts the standard's definition in its place; that reads sizes, is not folded, and
+TVM refuses it (onnxruntime 1.32, until it has a kernel or folds what it inlines). So the groups become the channels of
+an `InstanceNormalization`, as exporters wrote it before opset 21. Of that TVM would make several kernels: one group
+normalisation with SiLU and ReLU has four tasks so, and is one as itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+import onnx.shape_inference
+
+from tcl_core.network.nodes import STANDARD, opset_of
+from tcl_core.network.shapes import known_sizes
+
+GROUPS_BY_CHANNEL: Final = 21
+"""Opset before which scale and bias were of groups, not of channels; the operator is not valid there any more."""
+_EPSILON = 1e-5
+_Found = tuple[Any, Any] | None
+"""What a node computes its result from: another node, and a constant."""
+
+
+def spell_out_group_norms(model: Any) -> Any:
+    """A copy without those of float32 whose sizes are known; the model itself where it has none."""
+    if opset_of(model) < GROUPS_BY_CHANNEL or not any(_is_group_norm(node) for node in model.graph.node):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    sizes = known_sizes(inferred)
+    floats = {
+        value.name
+        for value in (*inferred.input, *inferred.value_info, *inferred.output)
+        if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+    }
+    del made.graph.node[:]
+    for node in model.graph.node:
+        size = sizes.get(node.input[0], ()) if _is_group_norm(node) else ()
+        if len(size) > 2 and min(size) > 0 and node.input[0] in floats:
+            _spell_out(made.graph, node, size)
+        else:
+            made.graph.node.append(node)
+    return made
+
+
+def _is_group_norm(node: Any) -> bool:
+    return node.op_type == "GroupNormalization" and node.domain in STANDARD
+
+
+def _spell_out(graph: Any, node: Any, size: tuple[int, ...]) -> None:
+    """Five nodes for one.
+
+    Args:
+        size: [batch, channels, ...] of the input.
+    """
+    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    groups = int(attributes["num_groups"])
+    value, result = node.input[0], node.output[0]
+
+    def constant(word: str, array: Any) -> str:
+        graph.initializer.append(onnx.numpy_helper.from_array(array, f"{result}.{word}"))
+        return f"{result}.{word}"
+
+    def add(operator: str, inputs: list[str], **given: Any) -> str:
+        last = operator == "Add"
+        output = result if last else f"{result}.{operator.lower()}{len(graph.node)}"
+        name = node.name if last else f"{node.name}.{operator.lower()}{len(graph.node)}"
+        graph.node.append(onnx.helper.make_node(operator, inputs, [output], name=name, **given))
+        return output
+
+    by_channel = constant("by_channel", np.array([-1, *[1] * (len(size) - 2)], np.int64))
+    value = add("Reshape", [value, constant("groups", np.array([size[0], groups, -1], np.int64))])
+    plain = [constant("one", np.ones(groups, np.float32)), constant("zero", np.zeros(groups, np.float32))]
+    value = add("InstanceNormalization", [value, *plain], epsilon=attributes.get("epsilon", _EPSILON))
+    value = add("Reshape", [value, constant("size", np.array(size, np.int64))])
+    value = add("Mul", [value, add("Reshape", [node.input[1], by_channel])])
+    add("Add", [value, add("Reshape", [node.input[2], by_channel])])
+
+
+def restore_group_norms(graph: Any, constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]]) -> None:
+    """Make each disguise one node again, in place; what it was made of stays for those who read it, or for nobody.
+
+    Args:
+        constants: initializers by name.
+        sizes: dimensions by tensor.
+    """
+    makers = {output: node for node in graph.node for output in node.output}
+    for node in graph.node:
+        shifted = _with_constant(node, "Add", makers, constants)
+        scaled = _with_constant(shifted[0], "Mul", makers, constants) if shifted else None
+        if shifted is None or scaled is None:
+            continue
+        normalised = _normalised(scaled[0], makers, constants, sizes)
+        parts = [_by_channel(constant, sizes.get(node.output[0], ())) for constant in (scaled[1], shifted[1])]
+        if normalised is None or any(part is None for part in parts):
+            continue
+        value, norm = normalised
+        names = [f"{node.output[0]}.{word}" for word in ("by_scale", "by_bias")]
+        graph.initializer.extend(map(onnx.numpy_helper.from_array, parts, names))
+        epsilon = next((each.f for each in norm.attribute if each.name == "epsilon"), _EPSILON)
+        groups = sizes[norm.input[0]][1]
+        inputs = [value, *names]
+        node.CopyFrom(
+            onnx.helper.make_node(
+                "GroupNormalization", inputs, node.output, name=node.name, num_groups=groups, epsilon=epsilon
+            )
+        )
+
+
+def _with_constant(node: Any, operator: str, makers: Mapping[str, Any], constants: Mapping[str, Any]) -> _Found:
+    if node.op_type != operator:
+        return None
+    for value, other in (node.input, node.input[::-1]):
+        if other in constants and value in makers:
+            return makers[value], onnx.numpy_helper.to_array(constants[other])
+    return None
+
+
+def _normalised(
+    node: Any, makers: Mapping[str, Any], constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]]
+) -> tuple[str, Any] | None:
+    """The input, and the normalisation that stands between two reshapes of which `node` is the last."""
+    norm = makers.get(node.input[0]) if node.op_type == "Reshape" else None
+    if norm is None or norm.op_type != "InstanceNormalization":
+        return None
+    first = makers.get(norm.input[0])
+    if first is None or first.op_type != "Reshape":
+        return None
+    size, grouped = sizes.get(first.input[0], ()), sizes.get(norm.input[0], ())
+    kept = size == sizes.get(node.output[0]) and len(size) > 2 and len(grouped) == 3 and grouped[0] == size[0]
+    wanted = ((norm.input[1], 1), (norm.input[2], 0))
+    plain = all(name in constants and (onnx.numpy_helper.to_array(constants[name]) == of).all() for name, of in wanted)
+    return (first.input[0], norm) if kept and plain and size[1] % grouped[1] == 0 else None
+
+
+def _by_channel(array: Any, size: tuple[int, ...]) -> Any | None:
+    """A constant as [channels], where that is how it is broadcast."""
+    broadcast = (1,) * (len(size) - array.ndim) + array.shape
+    fits = len(size) > 2 and broadcast == (1, size[1], *[1] * (len(size) - 2))
+    return array.reshape(-1) if fits else None

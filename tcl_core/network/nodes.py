@@ -1,0 +1,52 @@
+"""What is asked of an ONNX graph's nodes wherever it is rewritten: their domain, those inside branches, new names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import onnx
+
+STANDARD: Final = frozenset({"", "ai.onnx"})
+"""The names of the default domain."""
+
+
+def opset_of(model: Any) -> int:
+    """The version of the default domain; 1 where none is named, as ONNX has it."""
+    return next((int(entry.version) for entry in model.opset_import if entry.domain in STANDARD), 1)
+
+
+def all_nodes(graph: Any) -> Iterator[Any]:
+    """The nodes of a graph in its order, each before those of its branches."""
+    for node in graph.node:
+        yield node
+        for branch in branches(node):
+            yield from all_nodes(branch)
+
+
+def branches(node: Any) -> Iterator[Any]:
+    """The graphs inside a node."""
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+
+
+def name_new_nodes(graph: Any, source: Any) -> None:
+    """Name the nodes that stand in for one of `source` after it, in place: every message names a node."""
+    owners = {output: node.name for node in source.node for output in node.output if output}
+    counts: dict[str, int] = {}
+    waiting: list[Any] = []
+    for node in graph.node:
+        owner = node.name or next((owners[output] for output in node.output if output in owners), "")
+        if not node.name:
+            waiting.append(node)
+        if owner:
+            _number(waiting, owner, counts)
+            waiting = []
+    _number(waiting, "new", counts)
+
+
+def _number(nodes: Iterable[Any], owner: str, counts: dict[str, int]) -> None:
+    for node in nodes:
+        at = counts[owner] = counts.get(owner, -1) + 1
+        node.name = f"{owner}.{node.op_type.lower()}{at}"

@@ -1,0 +1,86 @@
+"""Padding that ONNX leaves to whoever runs the network, written out where shapes are known.
+
+TVM 0.27's frontend reads `auto_pad` of pools by rules of its own (a row too few for SAME_LOWER, negative padding where
+the kernel is shorter than the stride; `Pool._impl_v1`) and passes over the `output_shape` of `ConvTranspose`. This can
+go when it follows the specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+import onnx.helper
+
+_SAME = frozenset({"SAME_UPPER", "SAME_LOWER"})
+
+
+def write_out_pool_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
+    """A pool with `pads` in place of `auto_pad`, or the node itself.
+
+    Args:
+        dims: by tensor; -1 where one is not known.
+    """
+    given = _attributes(node)
+    auto, sizes = _auto_pad(given), dims.get(node.input[0], ())[2:]
+    kernel = given.get("kernel_shape", ())
+    if auto not in _SAME or len(sizes) != len(kernel) or -1 in sizes:
+        return node
+    strides, dilations = (given.get(name, [1] * len(kernel)) for name in ("strides", "dilations"))
+    totals = [
+        max((-(-size // stride) - 1) * stride + (width - 1) * dilation + 1 - size, 0)
+        for size, width, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True)
+    ]
+    return _with(node, pads=_split(totals, auto))
+
+
+def write_out_transposed_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
+    """A `ConvTranspose` with `pads` in place of `output_shape` and `auto_pad`, or the node itself.
+
+    Args:
+        dims: as above.
+    """
+    given = _attributes(node)
+    auto, sizes = _auto_pad(given), dims.get(node.input[0], ())[2:]
+    kernel = given.get("kernel_shape") or dims.get(node.input[1], ())[2:]
+    rank = len(kernel)
+    if ("output_shape" not in given and auto not in _SAME) or len(sizes) != rank or -1 in (*sizes, *kernel):
+        return node
+    strides, dilations = (given.get(name, [1] * rank) for name in ("strides", "dilations"))
+    longer = given.get("output_padding", [0] * rank)
+    wanted = given.get("output_shape") or [size * stride for size, stride in zip(sizes, strides, strict=True)]
+    totals = [
+        stride * (size - 1) + more + (width - 1) * dilation + 1 - out
+        for size, width, stride, dilation, more, out in zip(
+            sizes, kernel, strides, dilations, longer, wanted[-rank:], strict=True
+        )
+    ]
+    # Where the results would be too short, no padding mends it, but a longer end does.
+    longer = [more + max(0, -total) for more, total in zip(longer, totals, strict=True)]
+    pads = _split([max(0, total) for total in totals], auto)
+    return _with(node, pads=pads, output_padding=longer, kernel_shape=list(kernel))
+
+
+def _split(totals: Sequence[int], auto: str) -> list[int]:
+    """Each total at both ends, the odd one behind for SAME_UPPER, else in front; all of the fronts come first."""
+    front = [total // 2 if auto == "SAME_UPPER" else total - total // 2 for total in totals]
+    return [*front, *(total - first for total, first in zip(totals, front, strict=True))]
+
+
+def _attributes(node: Any) -> dict[str, Any]:
+    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+
+
+def _auto_pad(given: Mapping[str, Any]) -> str:
+    return bytes(given.get("auto_pad", b"NOTSET")).decode()
+
+
+def _with(node: Any, **attributes: Sequence[int]) -> Any:
+    made = onnx.NodeProto.FromString(node.SerializeToString())
+    replaced = {"auto_pad", "output_shape", *attributes}
+    kept = [attribute for attribute in made.attribute if attribute.name not in replaced]
+    del made.attribute[:]
+    made.attribute.extend(kept)
+    made.attribute.extend(onnx.helper.make_attribute(name, value) for name, value in attributes.items())
+    return made
