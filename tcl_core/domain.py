@@ -302,19 +302,6 @@ class MeasureRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
-    """A candidate that is timed again beside others, to tell how fast the machine is now.
-
-    Attributes:
-        module_json: see `Replay.module_json`.
-        latency_s: what it took before, in seconds.
-    """
-
-    module_json: str
-    latency_s: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class MeasureResult:
     """What came of a request: latencies in seconds, or a failure.
 

@@ -7,9 +7,6 @@ successor.
 
 Compiling is looked after by a thread, so that whoever began a batch can do something else until it asks for results.
 The workers' seats are that thread's until it has ended, then the caller's.
-
-A reference, if there is one, is timed before all others. Where it says that the machine is no longer as fast as it was,
-the others wait for a second look behind them, and their latencies come in the units of before.
 """
 
 from __future__ import annotations
@@ -24,11 +21,10 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, MeasureResult, Reference
+from tcl_core.domain import MeasureRequest, MeasureResult
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.measure.messages import Answer, Compiled, CompileJob, Failed, Timed, TimeJob
-from tcl_core.measure.pace import at_pace, pace_of
 from tcl_core.measure.seat import Seat
 
 STOP_POLL_S = 0.1
@@ -42,16 +38,12 @@ others 0.03 - 0.5, and all but it had waited to be timed."""
 _ENOUGH = 4
 """Compilations whose median says what is usual."""
 
-REFERENCE = -1
-"""Id of the reference among a batch's requests."""
-
 
 class Batch:
     """The requests of one round, and who is doing what about them. Belongs to one thread, and starts another.
 
     Attributes:
         compiled_at: when the last compiling ended, by `time.perf_counter`; None while something is compiled.
-        looking_s: what timing the reference took so far, in seconds.
     """
 
     def __init__(
@@ -61,16 +53,11 @@ class Batch:
         requests: Sequence[MeasureRequest],
         best_s: float | None,
         cancel: CancelToken | None,
-        reference: Reference | None = None,
     ) -> None:
         self._seats = seats
         self._config = config
-        self._reference = reference
+        self._requests = {request.id: request for request in requests}
         self._pending = deque(requests)
-        if reference is not None:
-            self._pending.appendleft(MeasureRequest(id=REFERENCE, module_json=reference.module_json))
-        self._requests = {request.id: request for request in self._pending}
-        self.looking_s = 0.0
         self._best_s = best_s
         self._cancel = cancel
         self._visits: dict[int, list[Timed]] = {}
@@ -95,44 +82,13 @@ class Batch:
             Interrupted: a stop was asked for.
             UserError: no worker can be started.
         """
-        while self._compiling is not None or self._unfinished():
+        while self._pending or self._compiling is not None or any(seat.held for seat in self._seats):
             if self._compiling is None:
                 self.begin()
             yield from self._failed_to_compile()
-            looks_s = self._look()
-            if self._reference is None or pace_of(looks_s, self._reference.latency_s) == 1.0:
-                yield from self._time_all()
-            else:
-                yield from self._time_between_looks(looks_s, self._reference.latency_s)
-
-    def _time_all(self) -> Iterator[MeasureResult]:
-        for _ in range(self._config.visits):
-            for seat in self._seats:
-                yield from self._time_held(seat)
-
-    def _time_between_looks(self, looks_s: list[float], before_s: float) -> Iterator[MeasureResult]:
-        """The machine is not as it was. Whether it stayed so is known at the end: until then nothing is told."""
-        best_s = self._best_s
-        self._best_s = None if best_s is None else best_s * pace_of(looks_s, before_s)
-        results = list(self._time_all())
-        self._best_s = best_s
-        pace = pace_of([*looks_s, *self._look()], before_s)
-        yield from (at_pace(result, pace) for result in results)
-
-    def _look(self) -> list[float]:
-        """Latency of the reference now, in seconds; nothing where no worker holds it, and where it does not run."""
-        holds = ((seat, held) for seat in self._seats for held in seat.held if held[0].id == REFERENCE)
-        seat, held = next(holds, (None, None))
-        if seat is None or held is None:
-            return []
-        self._checkpoint()
-        seat.held.remove(held)
-        answer = self._timed(seat, TimeJob(id=REFERENCE, best_s=None, keep=True))
-        if not isinstance(answer, Timed):
-            return []
-        seat.held.append(held)
-        self.looking_s += answer.run_s
-        return [statistics.median(answer.latencies_s)]
+            for _ in range(self._config.visits):
+                for seat in self._seats:
+                    yield from self._time_held(seat)
 
     def close(self) -> None:
         """Leave workers that do nothing and hold nothing, however far the batch has come."""
@@ -193,7 +149,7 @@ class Batch:
             if isinstance(answer, Compiled):
                 self._compiled_s.append(answer.compile_s)
                 seat.held.append((self._requests[answer.id], answer.compile_s))
-            elif isinstance(answer, Failed) and answer.id != REFERENCE:
+            elif isinstance(answer, Failed):
                 self._failed.put(
                     MeasureResult(id=answer.id, latencies_s=(), failure=answer.failure, compile_s=answer.seconds)
                 )
@@ -219,34 +175,21 @@ class Batch:
                 return
             self._checkpoint()
             request, compile_s = seat.held.popleft()
-            if request.id == REFERENCE:
-                seat.held.append((request, compile_s))
-                continue
             keep = len(self._visits.get(request.id, ())) + 1 < self._config.visits
-            answer = self._timed(seat, TimeJob(id=request.id, best_s=self._best_s, keep=keep))
-            if answer is None:
+            job = TimeJob(id=request.id, best_s=self._best_s, keep=keep)
+            if not seat.assign(job, self._config.run_timeout_s):
                 self._pending.append(request)
+                self._requeue(seat)
                 return
+            while not self._wait([seat]):
+                if self._cancel is not None and self._cancel.stopped:
+                    raise Interrupted
+            answer = self._take_answer(seat)
             if keep and isinstance(answer, Timed):
                 self._note(answer)
                 seat.held.append((request, compile_s))
             else:
                 yield self._result(answer, compile_s)
-
-    def _timed(self, seat: Seat, job: TimeJob) -> Answer | None:
-        """The worker's answer; None where it turns out to be dead, and what else it held is to be compiled again."""
-        if not seat.assign(job, self._config.run_timeout_s):
-            self._requeue(seat)
-            return None
-        while not self._wait([seat]):
-            if self._cancel is not None and self._cancel.stopped:
-                raise Interrupted
-        return self._take_answer(seat)
-
-    def _unfinished(self) -> bool:
-        """Whether anything but the reference is still to be compiled or timed."""
-        left = [*self._pending, *(request for seat in self._seats for request, _ in seat.held)]
-        return any(request.id != REFERENCE for request in left)
 
     def _note(self, answer: Timed) -> None:
         latency_s = statistics.median(answer.latencies_s)

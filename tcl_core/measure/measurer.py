@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, nullcontext
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Reference
+from tcl_core.domain import MeasureRequest, MeasureResult, Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.measure.batch import STOP_POLL_S, Batch
@@ -97,22 +97,14 @@ class Measurer:
 
     @contextmanager
     def compiling(
-        self,
-        requests: Sequence[MeasureRequest],
-        best_s: float | None,
-        cancel: CancelToken | None = None,
-        reference: Reference | None = None,
+        self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken | None = None
     ) -> Iterator[Batch]:
         """As `measure`, but the caller has the time until it asks the batch for its results: nothing is timed before.
 
         However the block ends, the workers are idle and hold nothing afterwards.
-
-        Args:
-            reference: of the same task, timed in the units of `best_s`; the results come in these. One that fails now
-                tells nothing, and the results are what the clock says.
         """
         self.start()
-        batch = Batch(self._seats, self._config, requests, best_s, cancel, reference)
+        batch = Batch(self._seats, self._config, requests, best_s, cancel)
         self._batch = batch
         try:
             batch.begin()

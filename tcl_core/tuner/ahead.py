@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tcl_core.config import FEW_TRIALS
-from tcl_core.domain import Reference, TaskState
+from tcl_core.domain import TaskState
 from tcl_core.pool_events import PoolMapped
 from tcl_core.search.scheduler import Choice, TaskScheduler
 from tcl_core.tuner.measuring import Chosen
@@ -21,14 +21,12 @@ class Prepared:
     Attributes:
         chosen: empty where the task has nothing new left.
         mapped: the pool it was chosen from; its round is still to be filled in.
-        reference: what tells whether the machine is as fast as when the task was measured before.
         search_s: what searching and choosing took, in seconds.
     """
 
     task_key: str
     chosen: tuple[Chosen, ...]
     mapped: PoolMapped | None
-    reference: Reference | None
     search_s: float
 
 

@@ -240,7 +240,6 @@ class Tuner:
             task_key=choice.task_key,
             chosen=tuple(chosen),
             mapped=work.take_map(),
-            reference=work.reference(len(chosen)),
             search_s=time.perf_counter() - start,
         )
 
@@ -326,7 +325,7 @@ class Tuner:
         """Compile, look ahead meanwhile, and time; ends early when the minutes are over."""
         start, timed = self._clock.elapsed_s, 0.0
         requests = requests_of(one.replay for one in prepared.chosen)
-        with measurer.compiling(requests, work.state.best_s, self.cancel, prepared.reference) as batch:
+        with measurer.compiling(requests, work.state.best_s, self.cancel) as batch:
             held_s = self.cancel.held_s
             self._look_ahead(prepared)
             if not self.trials:
@@ -339,7 +338,6 @@ class Tuner:
                 yield record
                 if self._clock.out_of_time():
                     break
-            timed += batch.looking_s
         self._clock.add(Stage.MEASURE, timed)
         self._clock.add(Stage.SEARCH, waited)
         self._clock.add(Stage.COMPILE, max(0.0, self._clock.elapsed_s - start - timed - waited))

@@ -10,19 +10,7 @@ import numpy as np
 from tcl_core.batches import FeatureBatch, FloatArray, Pool, Population, Prediction, TaskGroup
 from tcl_core.config import FEW_TRIALS, SearchConfig
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import (
-    Candidate,
-    Failure,
-    Rationale,
-    Record,
-    RecordCount,
-    Reference,
-    Replay,
-    Sketch,
-    Source,
-    Task,
-    TaskState,
-)
+from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Sketch, Source, Task, TaskState
 from tcl_core.events import CancelToken
 from tcl_core.features import TokenTemplate, task_features
 from tcl_core.pool_events import PoolMapped
@@ -52,9 +40,6 @@ _OVERSAMPLING = 8
 _LAST_DRAWN = 32
 """Candidates drawn at random where replay let none of the pool's through, before a task counts as exhausted. A model
 liked 16 illegal candidates of a grouped convolution best, of which a fifth of random ones are illegal."""
-
-_WORTH_REFERENCE = 4
-"""Candidates from which on one more is compiled, to learn whether the machine is as fast as it was."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,19 +268,6 @@ class TaskWork:
         """The fastest measured candidates, fastest first."""
         good = [(record.latency_s, record.candidate) for record in self.records if record.latency_s is not None]
         return [candidate for _, candidate in sorted(good, key=lambda pair: pair[0] or 0.0)[:count]]
-
-    def reference(self, count: int) -> Reference | None:
-        """The task's best, to be timed again beside `count` others; None where these are few or there is no best."""
-        if count < _WORTH_REFERENCE:
-            return None
-        able = [record for record in self.records if record.latency_s is not None and not record.cut_off]
-        best = min(able, key=lambda record: record.latency_s or 0.0, default=None)
-        if best is None or best.latency_s is None:
-            return None
-        replay = self.space.replay(best.candidate)
-        if isinstance(replay, Failure):
-            return None
-        return Reference(module_json=replay.module_json, latency_s=best.latency_s)
 
     def _scorer(self, model: CostModel) -> Callable[[Population], Prediction]:
         def score(population: Population) -> Prediction:

@@ -15,8 +15,6 @@ from tcl_core.config import Budget
 from tcl_core.domain import Failure, MeasureResult, Stage
 from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
-from tcl_core.measure.messages import Answer, Timed
-from tcl_core.measure.seat import Seat
 from tcl_core.tuner import Tuner
 from tcl_core.tuner.ahead import Prepared
 from tcl_core.tuner.lesson import FIRST
@@ -100,29 +98,6 @@ def test_the_same_seed_chooses_the_same_first_rounds(opened: Opened, tmp_path: P
         return sorted(str(event.record.candidate) for event in events if isinstance(event, RecordMeasured))
 
     assert chosen("one") == chosen("two")
-
-
-def test_a_machine_that_grows_slow_spoils_neither_the_best_nor_the_records(
-    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clocks: list[float] = []
-    time_one = Seat.take_answer
-
-    def slower_and_slower(seat: Seat) -> Answer:
-        """Every kernel takes a millisecond, and from the second round on two."""
-        answer = time_one(seat)
-        if isinstance(answer, Timed):
-            clocks.append(1e-3 if len(clocks) < 2 else 2e-3)
-            return replace(answer, latencies_s=(clocks[-1],), cut_off=False)
-        return answer
-
-    monkeypatch.setattr(Seat, "take_answer", slower_and_slower)
-    events = quick_run(tmp_path, opened, Budget(trials=8), heaviest(opened, 1))
-    rounds = [event.state.trials for event in events if isinstance(event, RoundFinished)]
-    assert rounds == [2, 8]
-    records = [event.record for event in events if isinstance(event, RecordMeasured)]
-    assert [record.latency_s for record in records] == [1e-3] * 8
-    assert len(clocks) == 8 + 2, "the reference is looked at before and behind the second round"
 
 
 def test_only_the_tasks_at_work_keep_their_records_where_there_are_many(

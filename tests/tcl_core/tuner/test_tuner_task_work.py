@@ -20,7 +20,6 @@ from tcl_core.domain import (
     Rationale,
     Record,
     RecordCount,
-    Reference,
     Replay,
     Source,
     Stage,
@@ -309,24 +308,10 @@ def test_records_that_are_let_go_are_read_again_and_none_is_counted_twice(
     assert list(work.records) == stored and (work.state.trials, work.state.best_s) == (7, 2e-4)
 
 
-def test_the_best_that_was_timed_in_full_is_the_reference(
-    matmul_task: Task, cpu_platform: Platform, model: CostModel
+def test_a_candidate_of_another_versions_sketches_is_refused_in_replay(
+    matmul_task: Task, cpu_platform: Platform
 ) -> None:
-    work = work_of(matmul_task, cpu_platform)
-    replays = [replay for replay, _ in propose(work, model, 4)]
-    assert work.reference(4) is None, "nothing is measured yet"
-    quick = replace(record_of(replays[0], 1e-4), cut_off=True)
-    work.add_records([quick, record_of(replays[1], 3e-3), record_of(replays[2], 2e-3), record_of(replays[3], None)])
-    assert work.reference(4) == Reference(module_json=replays[2].module_json, latency_s=2e-3)
-    assert work.reference(3) is None, "too few to be worth it"
-
-
-def test_a_best_of_another_versions_sketches_is_no_reference(
-    matmul_task: Task, cpu_platform: Platform, model: CostModel
-) -> None:
-    work = work_of(matmul_task, cpu_platform)
-    (chosen,) = propose(work, model, 1)
-    known = record_of(chosen[0], 1e-3)
-    for unknown in (replace(known.candidate, sketch=len(work.sketches)), replace(known.candidate, decisions=())):
-        work.add_records([replace(known, candidate=unknown, latencies_s=(known.latencies_s[0] / 2,))])
-        assert work.reference(8) is None
+    space = work_of(matmul_task, cpu_platform).space
+    for sketch in (-1, len(space.sketches)):
+        refused = space.replay(Candidate(task_key=matmul_task.key, sketch=sketch, decisions=()))
+        assert isinstance(refused, Failure) and refused.stage is Stage.REPLAY
