@@ -223,7 +223,7 @@ class SearchConfig:
     """Evolution over decision vectors.
 
     Attributes:
-        population: most candidates of one generation over all sketches of a task.
+        population: most candidates of one generation over all sketches of a task; one with no more is scored whole.
         per_choice: the same for each candidate that is going to be chosen: a search for few is short.
         generations: times the population is bred and scored before selection.
         mutation: probability that a child is mutated rather than crossed.

@@ -124,7 +124,7 @@ class Tuner:
             yield LibraryBuilt(report=library)
             if library.path is None:
                 yield Notice(sentence=_NO_EXPORT)
-        except (Interrupted, GeneratorExit):
+        except Interrupted:
             reason = "stopped"
             raise
         finally:
