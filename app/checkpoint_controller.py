@@ -208,8 +208,7 @@ class CheckpointController(QObject):
             return
         models.tasks.set_counts(earlier.counts)
         if earlier.library is not None and models.library.report is None:
-            models.library.take(earlier.library)
-            models.estimates.set_library(earlier.library)
+            models.show_library(earlier.library)
 
     def _done(self, event: events.CheckpointDone) -> None:
         undo = WayOn.RESTORE_CHECKPOINT if event.deed is events.Deed.REMOVED and self._removed else None

@@ -25,7 +25,6 @@ from app.translation import later, tr
 from tcl_core import events
 from tcl_core.config import RunConfig
 from tcl_core.domain import Stage
-from tcl_core.libraries import LibraryReport
 from tcl_core.pool_events import PoolMapped
 
 SAMPLE_NAME = later("the sample network")
@@ -53,8 +52,6 @@ class Controller(QObject):
         self._models, self._engine, self._settings = models, engine, settings
         self._path: str | None = None
         self._opening: str | None = None
-        self._shapes: Shapes = ()
-        self._opening_shapes: Shapes = ()
         self._wanted: tuple[str | None, str, int | None, Shapes] | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
@@ -90,7 +87,7 @@ class Controller(QObject):
         if run.activity not in {Activity.IDLE, Activity.READY}:
             self._announce(Mood.WARN, tr("Stop the run before another network is opened."))
             return
-        self._opening, self._opening_shapes = path, shapes
+        self._opening = path
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
         self.announced.emit(None)
@@ -112,7 +109,7 @@ class Controller(QObject):
         self._settings.request = request
         self.workspace_chosen.emit(workspace)
         if self._opening != self._path:  # what was asked for last could not be opened: the shapes in the form are its
-            request = replace(request, shapes=self._shapes)
+            request = replace(request, shapes=run.opened.network.shapes)
         config = request.config(self._path, workspace)
         budget = replace(config.budget, task_trials=self._models.tasks.task_trials)
         self._begin(
@@ -226,7 +223,7 @@ class Controller(QObject):
         models.operators.set_rows(event.report.operators)
         models.import_issues.set_rows(event.report.issues)
         self._forget_results()
-        self._path, self._shapes, self._config = self._opening, self._opening_shapes, None
+        self._path, self._config = self._opening, None
         if self._path is not None:
             self._settings.add_recent(self._path)
             self.recent_changed.emit()
@@ -292,7 +289,7 @@ class Controller(QObject):
         self._models.tasks.set_gains(event.gains_s)
 
     def _library_built(self, event: events.LibraryBuilt) -> None:
-        self._show_library(event.report)
+        self._models.show_library(event.report)
 
     def _notice(self, event: events.Notice) -> None:
         self._log(EntryKind.NOTICE, event.sentence, at=event.at)
@@ -305,7 +302,7 @@ class Controller(QObject):
         self._models.tasks.set_active("")
         self._log(EntryKind.NOTICE, run.outcome, at=event.at)
         if event.library is not None:
-            self._show_library(event.library)
+            self._models.show_library(event.library)
             sentence = f"{run.outcome} {library_wording.headline(event.library)}."
             mood = Mood.GOOD if library_wording.is_good(event.library) else Mood.WARN
             self._announce(mood, sentence, WayOn.SHOW_LIBRARY, tr("Show the library"))
@@ -371,10 +368,6 @@ class Controller(QObject):
         self._models.estimates.clear()
         self._models.failures.clear_all()
         self._models.library.take(None)
-
-    def _show_library(self, report: LibraryReport) -> None:
-        self._models.library.take(report)
-        self._models.estimates.set_library(report)
 
     def _log(self, kind: EntryKind, sentence: str, detail: str = "", at: float | None = None) -> None:
         self._models.log.add(Entry(at=at or time.time(), kind=kind, sentence=sentence, detail=detail))

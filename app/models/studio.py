@@ -22,6 +22,7 @@ from app.models.stage_times import StageTimes
 from app.models.task_table import TaskTableModel
 from app.models.training_state import TrainingState
 from app.models.what_if import WhatIf
+from tcl_core.libraries import LibraryReport
 
 
 class StudioModels(QObject):
@@ -48,6 +49,11 @@ class StudioModels(QObject):
         self.schedules = OpenSchedules(self)
         self.what_if = WhatIf(self)
         self.budget = BudgetCheck(self.run, self.tasks, self.checkpoints, self)
+
+    def show_library(self, report: LibraryReport) -> None:
+        """In its panel, and as lines in the plot of the estimate."""
+        self.library.take(report)
+        self.estimates.set_library(report)
 
     def flush(self) -> None:
         """Announce what a batch of events changed."""

@@ -53,7 +53,7 @@ class RunPanel(QWidget):
         self._start.setObjectName("primary")
         self._start.setToolTip(tr("Tune the network (F5)"))
         self._start.clicked.connect(self.request_start)
-        self._hold = QPushButton(tr("Pause"))
+        self._hold = QPushButton()
         self._hold.setObjectName("narrow")
         self._hold.clicked.connect(self.hold_requested)
         self._stop = QPushButton(tr("Stop"))
@@ -163,9 +163,11 @@ class RunPanel(QWidget):
         self._hold.setEnabled(states["hold"])
         self._stop.setEnabled(states["stop"])
         paused = run.activity is Activity.PAUSED
-        self._hold.setText(tr("Resume") if paused else tr("Pause"))
-        self._hold.setToolTip(tr("Go on") if paused else tr("Hold at the next candidate (F6)"))
-        self._draw_hold()
+        text = tr("Resume") if paused else tr("Pause")
+        if self._hold.text() != text:
+            self._hold.setText(text)
+            self._hold.setToolTip(tr("Go on") if paused else tr("Hold at the next candidate (F6)"))
+            self._draw_hold()
         self.form.setEnabled(not run.busy)
         self.past_runs.show_for(run.opened.network.name if run.opened else "", ready=states["start"])
         self._judge()

@@ -91,7 +91,7 @@ class TaskPanel(QWidget):
         header = table.horizontalHeader()
         for column, width in _WIDTHS.items():
             table.setColumnWidth(column, width)
-        header.sectionResized.connect(self._make_room)
+        header.sectionResized.connect(self._section_resized)
         table.viewport().installEventFilter(self)
         table.setItemDelegateForColumn(TaskColumn.LIMIT, LimitDelegate(self))
         table.setEditTriggers(
@@ -110,14 +110,17 @@ class TaskPanel(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802  Qt's name
         if event.type() == QEvent.Type.Resize:
-            self._make_room(TaskColumn.LIMIT)
+            self._make_room()
         return super().eventFilter(watched, event)
 
-    def _make_room(self, section: int, *_: int) -> None:
-        """Names have what other columns leave, and enough to be read: the table scrolls rather than cut them short."""
+    def _section_resized(self, section: int) -> None:
         if section != TaskColumn.TASK:
-            room = self.table.viewport().width() - sum(map(self.table.columnWidth, _WIDTHS))
-            self.table.setColumnWidth(TaskColumn.TASK, max(_LEAST_NAME, room))
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Names have what other columns leave, and enough to be read: the table scrolls rather than cut them short."""
+        room = self.table.viewport().width() - sum(map(self.table.columnWidth, _WIDTHS))
+        self.table.setColumnWidth(TaskColumn.TASK, max(_LEAST_NAME, room))
 
     def _choose_selected(self) -> None:
         keys = [str(index.data(KEY_ROLE)) for index in self.table.selectionModel().selectedRows()]

@@ -14,6 +14,8 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 
+from tcl_core.network.nodes import has_branches
+
 Dims = Mapping[str, tuple[int, ...]]
 
 
@@ -23,7 +25,7 @@ def drop_empty_parts(graph: Any, dims: Dims) -> None:
     Args:
         dims: dimensions by tensor, -1 where one is not known.
     """
-    if any(attribute.type == onnx.AttributeProto.GRAPH for node in graph.node for attribute in node.attribute):
+    if has_branches(graph.node):
         return  # Branches may read what no node of the outer graph does.
     for node in graph.node:
         parts = [name for name in node.input if 0 not in dims.get(name, ())]

@@ -17,7 +17,7 @@ import onnx.helper
 import onnx.numpy_helper
 import onnx.shape_inference
 
-from tcl_core.network.nodes import STANDARD, opset_of
+from tcl_core.network.nodes import STANDARD, attributes_of, opset_of
 from tcl_core.network.shapes import known_sizes
 
 GROUPS_BY_CHANNEL: Final = 21
@@ -60,7 +60,7 @@ def _spell_out(graph: Any, node: Any, size: tuple[int, ...]) -> None:
     Args:
         size: [batch, channels, ...] of the input.
     """
-    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    attributes = attributes_of(node)
     groups = int(attributes["num_groups"])
     value, result = node.input[0], node.output[0]
 

@@ -25,6 +25,7 @@ from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.load import LoadedNetwork
+from tcl_core.network.nodes import opset_of
 from tcl_core.network.panels import lay_out_weights
 from tcl_core.network.quantized import spell_out_quantization
 from tcl_core.network.schedule_rules import fit_for_schedules
@@ -173,7 +174,7 @@ def _first_that_imports(candidates: list[Any]) -> tuple[Any, Any, tuple[ImportIs
 
 
 def _import(model: Any) -> tuple[Any, ImportIssue | None]:
-    opset = next(entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"})
+    opset = opset_of(model)
     importer = _NamingImporter({}, "float32")
     # The frontend prints the inputs of a failing node and warns of every renamed input.
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():

@@ -18,6 +18,7 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError
 from tcl_core.network import shapes
+from tcl_core.network.nodes import STANDARD
 from tcl_core.network.simplify import simplify
 from tcl_core.network.skeleton import take_shapes, without_weights
 
@@ -108,7 +109,7 @@ def _check_versions(path: Path, model: Any) -> None:
             f"'{path}' has IR version {model.ir_version}, but only 3 to {onnx.IR_VERSION} can be read; "
             "export it again with another version of the exporter.",
         )
-    opset = next((entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}), None)
+    opset = next((entry.version for entry in model.opset_import if entry.domain in STANDARD), None)
     if opset is None:
         raise UserError("network", f"'{path}' names no opset, so it is probably cut short; copy or export it again.")
     if not OPSETS[0] <= opset <= OPSETS[1]:
@@ -188,10 +189,10 @@ def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
     """Check the model and write the shapes of all its values into it."""
     light = without_weights(model)
     try:
-        onnx.checker.check_model(_with_output_shapes(light))
+        onnx.checker.check_model(shapes.checkable(light))
     except onnx.checker.ValidationError as error:
         raise _refuse_invalid(path, model, error) from error
-    standard = all(node.domain in {"", "ai.onnx"} for node in model.graph.node) and not model.functions
+    standard = all(node.domain in STANDARD for node in model.graph.node) and not model.functions
     try:
         # Strict inference stops at the first operator without a schema, so contributed ones go without.
         strict = standard and bool(config.shapes)
@@ -207,20 +208,10 @@ def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
         ) from error
 
 
-def _with_output_shapes(model: Any) -> Any:
-    """What the checker gets: it insists on an output's shape field, which dropping stale shapes removes."""
-    checked = onnx.ModelProto()
-    checked.CopyFrom(model)
-    for value in checked.graph.output:
-        if value.type.HasField("tensor_type"):
-            value.type.tensor_type.shape.SetInParent()
-    return checked
-
-
 def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
     versions = {entry.domain: entry.version for entry in model.opset_import}
     for node in model.graph.node:
-        if node.domain in {"", "ai.onnx"} and not _is_operator(node.op_type, versions.get(node.domain, 1)):
+        if node.domain in STANDARD and not _is_operator(node.op_type, versions.get(node.domain, 1)):
             return UserError(
                 "network",
                 f"Node '{node.name}' uses operator {node.op_type}, which opset {versions.get(node.domain, 1)} does "

@@ -1,4 +1,4 @@
-"""What is asked of an ONNX graph's nodes wherever it is rewritten: their domain, those inside branches, new names."""
+"""What is asked of ONNX nodes wherever a graph is rewritten: domain, attributes, those inside branches, new names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import onnx
+import onnx.helper
 
 STANDARD: Final = frozenset({"", "ai.onnx"})
 """The names of the default domain."""
@@ -29,6 +30,16 @@ def branches(node: Any) -> Iterator[Any]:
     for attribute in node.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
             yield attribute.g
+
+
+def has_branches(nodes: Iterable[Any]) -> bool:
+    """Whether any of them holds a graph: it may read what no node of the outer one does."""
+    return any(True for node in nodes for _ in branches(node))
+
+
+def attributes_of(node: Any) -> dict[str, Any]:
+    """The values of a node's attributes, by name; texts are bytes."""
+    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
 def name_new_nodes(graph: Any, source: Any) -> None:

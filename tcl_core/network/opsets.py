@@ -22,6 +22,7 @@ import onnx.numpy_helper
 import onnx.version_converter
 
 from tcl_core.network.nodes import STANDARD, all_nodes, name_new_nodes, opset_of
+from tcl_core.network.shapes import checkable
 from tcl_core.network.simplify import simplify
 
 TARGET: Final = 13
@@ -47,7 +48,7 @@ def raise_opset(model: Any) -> Any:
         if opset_of(model) < _COORDINATES and not _mend_resizes(raised, model):
             return model
         name_new_nodes(raised.graph, model.graph)
-        onnx.checker.check_model(_with_output_shapes(raised))
+        onnx.checker.check_model(checkable(raised))
     except Exception:  # noqa: BLE001  # the converter's own errors have no common base: assertions, IndexError, ...
         return model
     return raised
@@ -100,12 +101,3 @@ def _rounding(scales: tuple[float, ...]) -> str:
         return "ceil"
     exact = all(math.isclose(1 / scale, round(1 / scale), rel_tol=_WHOLE) for scale in shrinks)
     return "floor" if scales and exact else ""
-
-
-def _with_output_shapes(model: Any) -> Any:
-    """What the checker gets: it insists on an output's shape field."""
-    checked = onnx.ModelProto()
-    checked.CopyFrom(model)
-    for value in checked.graph.output:
-        value.type.tensor_type.shape.SetInParent()
-    return checked

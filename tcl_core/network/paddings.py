@@ -13,6 +13,8 @@ from typing import Any
 import onnx
 import onnx.helper
 
+from tcl_core.network.nodes import attributes_of
+
 _SAME = frozenset({"SAME_UPPER", "SAME_LOWER"})
 
 
@@ -22,7 +24,7 @@ def write_out_pool_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
     Args:
         dims: by tensor; -1 where one is not known.
     """
-    given = _attributes(node)
+    given = attributes_of(node)
     auto, sizes = _auto_pad(given), dims.get(node.input[0], ())[2:]
     kernel = given.get("kernel_shape", ())
     if auto not in _SAME or len(sizes) != len(kernel) or -1 in sizes:
@@ -41,7 +43,7 @@ def write_out_transposed_padding(node: Any, dims: Mapping[str, Sequence[int]]) -
     Args:
         dims: as above.
     """
-    given = _attributes(node)
+    given = attributes_of(node)
     auto, sizes = _auto_pad(given), dims.get(node.input[0], ())[2:]
     kernel = given.get("kernel_shape") or dims.get(node.input[1], ())[2:]
     rank = len(kernel)
@@ -66,10 +68,6 @@ def _split(totals: Sequence[int], auto: str) -> list[int]:
     """Each total at both ends, the odd one behind for SAME_UPPER, else in front; all of the fronts come first."""
     front = [total // 2 if auto == "SAME_UPPER" else total - total // 2 for total in totals]
     return [*front, *(total - first for total, first in zip(totals, front, strict=True))]
-
-
-def _attributes(node: Any) -> dict[str, Any]:
-    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
 def _auto_pad(given: Mapping[str, Any]) -> str:

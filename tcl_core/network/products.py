@@ -14,6 +14,8 @@ import numpy as np
 import onnx.helper
 import onnx.numpy_helper
 
+from tcl_core.network.nodes import attributes_of
+
 _PLAIN = {"alpha": 1.0, "beta": 1.0, "transA": 0}
 
 
@@ -54,7 +56,7 @@ def _flattened(node: Any, makers: Mapping[str, Any], constants: Mapping[str, Any
     """The `Reshape` before a plain `Gemm` with constant weights and a bias for each column; None for other nodes."""
     if node.op_type != "Gemm" or any(name not in constants for name in node.input[1:]):
         return None
-    attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    attributes = attributes_of(node)
     if any(attributes.get(name, value) != value for name, value in _PLAIN.items()):
         return None
     if any(extent != 1 for name in node.input[2:] for extent in constants[name].dims[:-1]):

@@ -20,6 +20,8 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
+from tcl_core.network.nodes import attributes_of
+
 MOST_STEPS: Final = 512
 """Of a node, both directions together: each is some ten operators, which TVM's passes go through one by one."""
 
@@ -88,7 +90,7 @@ def _obstacle_of_steps(size: tuple[int, ...], directions: int, name: str, length
 
 def _read(node: Any) -> tuple[list[str], dict[str, Any]]:
     """Names of all 8 inputs, empty where one is left out, and the attributes."""
-    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    attributes = attributes_of(node)
     return [*node.input, *[""] * (8 - len(node.input))], attributes
 
 

@@ -30,6 +30,8 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
+from tcl_core.network.nodes import attributes_of
+
 OLDEST_OPSET: Final = 11
 """`Resize` had neither sizes nor coordinate modes before."""
 
@@ -123,7 +125,7 @@ class _Resize:
     @classmethod
     def of(cls, node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> _Resize | None:
         """None for what this module leaves alone."""
-        given = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+        given = attributes_of(node)
         words = {name: value.decode() for name, value in given.items() if isinstance(value, bytes)}
         axes = _axes(node, given, constants, dims)
         mode, rounding = words.get("mode", "nearest"), words.get("nearest_mode", "round_prefer_floor")

@@ -16,7 +16,7 @@ Together they bring resnet50 of the `onnx` package from 49 tasks to 30, with its
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ import onnxruntime
 
 from tcl_core.network.empties import drop_empty_parts
 from tcl_core.network.group_norms import GROUPS_BY_CHANNEL, restore_group_norms
-from tcl_core.network.nodes import STANDARD, opset_of
+from tcl_core.network.nodes import STANDARD, has_branches, opset_of
 from tcl_core.network.paddings import write_out_pool_padding, write_out_transposed_padding
 from tcl_core.network.products import keep_ranks
 from tcl_core.network.recurrent import unroll
@@ -97,20 +97,20 @@ def _forget_unused_opsets(model: Any) -> None:
 def _rewrite(model: Any, facts: _Facts) -> None:
     graph = model.graph
     # Branches may read what no node of the outer graph does.
-    present = graph.node if _has_branches(graph.node) else keep_ranks(graph, facts.constants, facts.dims)
+    present = graph.node if has_branches(graph.node) else keep_ranks(graph, facts.constants, facts.dims)
     nodes: list[Any] = []
     for node in present:
         rewrite = _REWRITES.get(node.op_type) if node.domain in STANDARD else None
         made, weights = rewrite(node, facts) if rewrite else ([node], [])
         nodes.extend(onnx.NodeProto.FromString(each.SerializeToString()) for each in made)
         graph.initializer.extend(weights)
-    nodes = nodes if _has_branches(nodes) else _alive(nodes, {value.name for value in graph.output})
+    nodes = nodes if has_branches(nodes) else _alive(nodes, {value.name for value in graph.output})
     del graph.node[:]
     graph.node.extend(nodes)
     used = {name for node in nodes for name in node.input} | {value.name for value in graph.output}
     for index in reversed(range(len(graph.initializer))):
         # Branches of `If` may read what no node of the outer graph does; they are rare, so then all stay.
-        if graph.initializer[index].name not in used and not _has_branches(nodes):
+        if graph.initializer[index].name not in used and not has_branches(nodes):
             del graph.initializer[index]
 
 
@@ -122,10 +122,6 @@ def _alive(nodes: list[Any], needed: set[str]) -> list[Any]:
             alive.append(node)
             needed.update(node.input)
     return alive[::-1]
-
-
-def _has_branches(nodes: Iterable[Any]) -> bool:
-    return any(attribute.type == onnx.AttributeProto.GRAPH for node in nodes for attribute in node.attribute)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,10 +35,11 @@ from tcl_core.checkpoints.shelf import (
     set_default,
 )
 from tcl_core.cost_model.base import EpochReport
+from tcl_core.domain import RecordCount
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.evaluation_events import EvaluateCheckpoints
 from tcl_core.events import CancelToken, CheckpointCommand, Event
-from tcl_core.store import Workspace
+from tcl_core.store import RunRow, Workspace
 
 Send = Callable[[Event], None]
 
@@ -82,27 +83,35 @@ def list_workspace(command: ListWorkspace) -> WorkspaceListed:
     """Checkpoints, platforms with their records, and runs. A workspace that cannot be read is told as a problem."""
     try:
         with _reading(command.workspace) as workspace:
-            return WorkspaceListed(
-                workspace=command.workspace,
-                checkpoints=tuple(map(facts, entries(workspace))),
-                platforms=_platforms(workspace) if workspace else (),
-                runs=_runs(workspace) if workspace else (),
-                earlier=_earlier(workspace, command),
+            listed = WorkspaceListed(
+                workspace=command.workspace, checkpoints=tuple(map(facts, entries(workspace))), earlier=_asked(command)
             )
+            return listed if workspace is None else _with_work(listed, workspace)
     except UserError as error:
         return WorkspaceListed(workspace=command.workspace, problem=str(error))
 
 
-def _earlier(workspace: Workspace | None, command: ListWorkspace) -> EarlierWork | None:
+def _asked(command: ListWorkspace) -> EarlierWork | None:
+    """Nothing yet of what was asked about, if anything was."""
     if command.network is None or command.platform is None:
         return None
-    work = EarlierWork(network=command.network, platform=command.platform)
-    if workspace is None:
-        return work
-    counts = workspace.record_counts(work.platform)
+    return EarlierWork(network=command.network, platform=command.platform)
+
+
+def _with_work(listed: WorkspaceListed, workspace: Workspace) -> WorkspaceListed:
+    """With platforms, runs and earlier work; records are counted once, which takes time where there are many."""
+    counts = {one.fingerprint: workspace.record_counts(one.fingerprint) for one in workspace.platforms()}
+    rows = workspace.runs()
+    earlier = listed.earlier and _earlier(listed.earlier, workspace, counts.get(listed.earlier.platform, {}), rows)
+    return replace(listed, platforms=_platforms(workspace, counts), runs=_runs(workspace, rows), earlier=earlier)
+
+
+def _earlier(
+    work: EarlierWork, workspace: Workspace, counts: Mapping[str, RecordCount], rows: Sequence[RunRow]
+) -> EarlierWork:
     keys = [task.key for task in workspace.tasks(work.network) if task.key in counts]
-    runs = [run for run in workspace.runs() if (run.network_digest, run.platform) == (work.network, work.platform)]
-    library = next((run.library for run in reversed(runs) if run.library is not None), None)
+    runs = [row for row in rows if (row.network_digest, row.platform) == (work.network, work.platform)]
+    library = next((row.library for row in reversed(runs) if row.library is not None), None)
     if library is not None and library.path is not None and not Path(library.path).is_dir():
         library = replace(library, path=None)
     return replace(work, counts=tuple((key, counts[key]) for key in keys), library=library)
@@ -163,21 +172,18 @@ def _needed(command: CheckpointCommand) -> Path:
     return Path(command.workspace)
 
 
-def _platforms(workspace: Workspace) -> tuple[PlatformRecords, ...]:
-    found = []
-    for platform in workspace.platforms():
-        counts = workspace.record_counts(platform.fingerprint).values()
-        found.append(
-            PlatformRecords(
-                platform=platform,
-                records=sum(count.trials for count in counts),
-                failed=sum(count.failures for count in counts),
-            )
+def _platforms(workspace: Workspace, counts: Mapping[str, Mapping[str, RecordCount]]) -> tuple[PlatformRecords, ...]:
+    return tuple(
+        PlatformRecords(
+            platform=platform,
+            records=sum(count.trials for count in counts[platform.fingerprint].values()),
+            failed=sum(count.failures for count in counts[platform.fingerprint].values()),
         )
-    return tuple(found)
+        for platform in workspace.platforms()
+    )
 
 
-def _runs(workspace: Workspace) -> tuple[PastRun, ...]:
+def _runs(workspace: Workspace, rows: Sequence[RunRow]) -> tuple[PastRun, ...]:
     names = {network.digest: network.name for network in workspace.networks()}
     return tuple(
         PastRun(
@@ -189,7 +195,7 @@ def _runs(workspace: Workspace) -> tuple[PastRun, ...]:
             trials=row.trials,
             seconds=row.seconds,
         )
-        for row in workspace.runs()
+        for row in rows
     )
 
 

@@ -49,7 +49,7 @@ def _answer_open(connection: Connection, command: events.OpenNetwork) -> None:
         return
     network = recorded_run.NETWORK
     if path is not None:
-        network = replace(network, name=Path(path).stem, path=path)
+        network = replace(network, name=Path(path).stem, path=path, shapes=command.shapes)
     connection.send(recorded_run.opened(network))
 
 
