@@ -224,6 +224,19 @@ class DecisionDomain:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ThreadLimit:
+    """How many threads a block of a GPU may have: bounds for a product of factors of several decisions.
+
+    Attributes:
+        factors: of each factor the domain it is decided in, and its place in the decision.
+    """
+
+    factors: tuple[tuple[int, int], ...]
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sketch:
     """One design space of a task: a trace whose sampling instructions have no decisions yet.
 
@@ -231,12 +244,14 @@ class Sketch:
         trace_json: JSON text of MetaSchedule's `Trace.as_json`, up to (not including) `EnterPostproc`:
             ``[[[kind, inputs, attributes, outputs], ...], [[instruction, decision], ...]]``.
         domains: one per sampling instruction, in trace order.
+        limits: what legal decisions are within together; empty on a CPU, and where the sketch was stored.
     """
 
     task_key: str
     index: int
     trace_json: str
     domains: tuple[DecisionDomain, ...]
+    limits: tuple[ThreadLimit, ...] = ()
 
 
 @dataclass(frozen=True)

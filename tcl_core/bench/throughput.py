@@ -13,20 +13,26 @@ from tcl_core.bench.result import BenchResult, Series, paired_ratio
 from tcl_core.bench.stock import StockRequest, run_stock
 from tcl_core.bench.subject import IMPORTED, SUBJECT, write_convolution
 from tcl_core.tuner import open_network
+from tcl_core.tuner.opening import require_runnable
 
 TRIALS, ROUND = 96, 32
 REPEATS = 3
 GOAL = 10.0
 
 
-def run(report: Callable[[str], None]) -> BenchResult:
-    """Interleave both, `REPEATS` times, on the same task and machine."""
+def run(report: Callable[[str], None], target: str = "cpu") -> BenchResult:
+    """Interleave both, `REPEATS` times, on the same task and machine.
+
+    Raises:
+        UserError: a target that is none, or that cannot run here.
+    """
     ours: list[Lap] = []
     stock: list[Lap] = []
     scheduler = replace(ENDLESS, first_round=ROUND, round_size=ROUND)
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        opened = open_network(str(write_convolution(folder)), "cpu", None, IMPORTED)
+        opened = open_network(str(write_convolution(folder)), target, None, IMPORTED)
+        require_runnable(opened.platform, "bench")
         tasks = (max(opened.tasks, key=lambda task: task.flops),)
         for seed in range(REPEATS):
             # Stock starts cold too.

@@ -48,6 +48,7 @@ def _own_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "network": ("networks", tuple(arguments.network)),
         "minutes": ("minutes", arguments.minutes),
         "same-tasks": ("same_tasks", arguments.same_tasks),
+        "target": ("target", arguments.target),
     }
     own = {}
     for option, (name, value) in given.items():

@@ -12,6 +12,7 @@ BENCH_OPTIONS = {
     "network": ("end_to_end", "quality", "time_to_quality"),
     "minutes": ("end_to_end",),
     "same-tasks": ("quality", "time_to_quality"),
+    "target": ("throughput",),
 }
 """Options of single benches; without `network` a bench has a subject of its own."""
 
@@ -129,6 +130,7 @@ def make_parser() -> argparse.ArgumentParser:
         action="store_true",
         help=f"the peers get our tasks instead of importing the network themselves ({only['same-tasks']})",
     )
+    bench.add_argument("--target", metavar="T", help=f"as of tune, without it cpu ({only['target']})")
     bench.add_argument(
         "--baseline", metavar="FILE", help="an earlier result to compare with; the one that ships without"
     )

@@ -15,11 +15,13 @@ from pathlib import Path
 import psutil
 from packaging.requirements import Requirement
 
+from tcl_core.cuda_compiler import compile_for
 from tcl_core.hardware import detect, display, llvm_cpu
 
 DISTRIBUTION = "tcl-studio"
 _PROJECT_FILE = Path(__file__).parents[2] / "pyproject.toml"
 _COMPILERS = ("c++", "g++", "clang++", "cl")
+_NOTHING = 'extern "C" __global__ void nothing() {}'
 _LEAST_MEMORY_BYTES = 2 << 30
 _LEAST_DISK_BYTES = 1 << 30
 
@@ -120,9 +122,18 @@ def _cpu_target() -> Check:
 
 def _cuda() -> Check:
     device = detect.cuda_device()
-    detail = f"{device.name}, {device.arch}" if device else "no device: cuda targets end at generated source"
-    mend = "" if device else "Nothing is needed for CPU tuning; for a GPU, install its driver."
-    return Check(name="CUDA", ok=device is not None, detail=detail, mend=mend, required=False)
+    if device is None:
+        detail = "no device: cuda targets end at generated source"
+        mend = "Nothing is needed for CPU tuning; for a GPU see packaging/README.md."
+        return Check(name="CUDA", ok=False, detail=detail, mend=mend, required=False)
+    named = f"{device.name}, {device.arch}"
+    try:
+        compile_for(_NOTHING, device.arch)
+    except RuntimeError as error:
+        detail = f"{named}, and nothing compiles for it: {str(error).splitlines()[0]}"
+        mend = "Install NVRTC's bindings with `python -m pip install cuda-bindings`; see packaging/README.md."
+        return Check(name="CUDA", ok=False, detail=detail, mend=mend, required=False)
+    return Check(name="CUDA", ok=True, detail=f"{named}, NVRTC compiles for it", mend="", required=False)
 
 
 def _window(environ: Mapping[str, str]) -> Iterator[Check]:

@@ -42,16 +42,17 @@ def resolve_platform(
 
     Args:
         threads: threads of a measurement; None for a JSON target's `num-cores`, or all physical cores.
-        measure: spend about half a second on the machine's peaks (CPU only); else they are 0, unknown.
+        measure: spend half a second to a second on the machine's peaks; else they are 0, unknown.
         machine: what `detect` found, if the caller has it already.
 
     Raises:
-        UserError: stage "target": an unknown form, kind, option or CPU, or a number of threads this machine lacks.
+        UserError: stage "target": an unknown form, kind, option or CPU, a number of threads this machine lacks, or a
+            CUDA device that nothing here compiles for.
     """
     machine = machine or detect.detect()
     config = _parse(text.strip(), machine)
     if config["kind"] == "cuda":
-        return _cuda_platform(config, threads, machine)
+        return _cuda_platform(config, threads, measure, machine)
     return _cpu_platform(config, threads, measure, machine)
 
 
@@ -178,7 +179,7 @@ def _cpu_features(config: TargetDict, threads: int, measure: bool, machine: Mach
     )
 
 
-def _cuda_platform(config: TargetDict, threads: int | None, machine: Machine) -> Platform:
+def _cuda_platform(config: TargetDict, threads: int | None, measure: bool, machine: Machine) -> Platform:
     """A CUDA platform: of the device that is here, else of `CUDA_DEFAULTS` up to generated source."""
     asked = machine.cores if threads is None else threads
     _check_threads(asked, machine.cores)
@@ -197,7 +198,7 @@ def _cuda_platform(config: TargetDict, threads: int | None, machine: Machine) ->
         target_json=target_json,
         threads=asked,
         runnable=runnable,
-        features=_cuda_features(config, device if runnable else None),
+        features=_cuda_features(config, target_json, measure, device if runnable else None),
     )
 
 
@@ -210,15 +211,21 @@ def _device_limits(device: CudaDevice) -> TargetDict:
     }
 
 
-def _cuda_features(config: TargetDict, device: CudaDevice | None) -> PlatformFeatures:
+def _cuda_features(config: TargetDict, target_json: str, measure: bool, device: CudaDevice | None) -> PlatformFeatures:
+    peaks = _NO_PEAKS
+    if device is not None and measure:
+        # Where there is no device nobody has to wait for TVM's script parser.
+        from tcl_core.hardware.cuda_peaks import measure_cuda_peaks
+
+        peaks = measure_cuda_peaks(target_json, device.multiprocessors)
     return PlatformFeatures(
         cores=0,
         vector_bits=0,
         l1_bytes=0,
         l2_bytes=device.l2_bytes if device else 0,
         l3_bytes=0,
-        peak_flops=0.0,
-        bandwidth_bytes_s=0.0,
+        peak_flops=peaks.flops,
+        bandwidth_bytes_s=peaks.bandwidth_bytes_s,
         multiprocessors=device.multiprocessors if device else 0,
         shared_memory_bytes=int(config["max_shared_memory_per_block"]),
         warp_size=int(config["thread_warp_size"]),

@@ -19,6 +19,7 @@ from tvm.s_tir.schedule import Trace
 from tvm.target import Target
 from tvm.tirx import PrimFunc
 
+from tcl_core.cuda_compiler import use_quick_compiler
 from tcl_core.domain import Record, Task
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryTask
@@ -26,6 +27,9 @@ from tcl_core.tvm_import import import_tensor_intrinsics
 
 _SCHEDULED = "tirx.is_scheduled"
 """Attribute that `MetaScheduleApplyDatabase` gives to the functions it replaced."""
+
+_CUDA_CONFIG = {"relax.backend.use_cuda_graph": True}
+"""Kernels in a row are launched as one: of a small network's time most is launching them one by one."""
 
 _REPLAY_ERRORS = (RuntimeError, ValueError, TypeError, KeyError, IndexError)
 """What a trace that does not fit its module raises, primitive by primitive."""
@@ -159,8 +163,12 @@ def _schedule_rest(module: Any, target: Any) -> Any:
 
 
 def _compile(module: Any, target: Any) -> Any:
+    config: dict[str, Any] = {}
+    if str(target.kind.name) == "cuda":
+        use_quick_compiler()
+        config = _CUDA_CONFIG
     try:
-        with tvm.transform.PassContext(opt_level=3):
+        with tvm.transform.PassContext(opt_level=3, config=config):
             return tvm.compile(module, target)
     except Exception as error:
         # Code generation fails as any of TVM's exceptions, and for cuda as the compiler's own.

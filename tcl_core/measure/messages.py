@@ -84,11 +84,16 @@ class Timed:
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """Answer to either job: it failed after `seconds`, the worker is fit for the next one."""
+    """Answer to either job: it failed after `seconds`.
+
+    `fit`: whether the worker can take the next job. A CUDA kernel that fails takes its context with it, and every later
+    call in that process reports the same error (CUDA Runtime API, `cudaErrorIllegalAddress`).
+    """
 
     id: int
     failure: Failure
     seconds: float
+    fit: bool = True
 
 
 Job = CompileJob | TimeJob | ForgetJob

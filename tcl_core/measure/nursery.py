@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
 from pathlib import Path
 
+from tcl_core.cuda_compiler import load_compiler
 from tcl_core.measure.messages import NurseryReady, WorkerSetup
 from tcl_core.tvm_threads import SPIN_COUNT
 
@@ -44,7 +45,7 @@ class End:
 def serve(control: Connection, setup: WorkerSetup) -> None:
     """Fork and reap workers until `control` closes; then kill those that are left."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _load_tvm(setup.threads)
+    _load_tvm(setup)
     alive: set[int] = set()
     try:
         control.send(NurseryReady(pid=os.getpid(), threads=len(list(Path("/proc/self/task").iterdir()))))
@@ -65,9 +66,9 @@ def serve(control: Connection, setup: WorkerSetup) -> None:
         os._exit(0)  # taking TVM down in good order takes most of a second
 
 
-def _load_tvm(threads: int) -> None:
+def _load_tvm(setup: WorkerSetup) -> None:
     # Read by TVM when its pool starts, in a worker; left alone it takes half of the logical cores on x86.
-    os.environ["TVM_NUM_THREADS"] = str(threads)
+    os.environ["TVM_NUM_THREADS"] = str(setup.threads)
     os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = SPIN_COUNT
     # NumPy's linear algebra would start its threads at import, and a fork does not copy them.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -75,6 +76,9 @@ def _load_tvm(threads: int) -> None:
     # worker needs it: 0.8 s instead of 2.6 - 3.1 to load, 5 while the engine loads beside it.
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # the documented way to refuse an import
     import tcl_core.measure.worker  # noqa: F401 - imported for the workers to come
+
+    if setup.kind == "cuda":
+        load_compiler()
 
 
 def _fork(control: Connection, setup: WorkerSetup) -> int:

@@ -79,6 +79,8 @@ class Seat:
         try:
             if self._worker.connection.poll():
                 answer: Answer = self._worker.connection.recv()
+                if isinstance(answer, Failed) and not answer.fit:
+                    self._bury(kill=True)
                 return answer
             _, log = self._bury(kill=True)
             failure = failures.from_timeout(stage, self._limit_s, log)

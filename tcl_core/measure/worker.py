@@ -87,6 +87,7 @@ class Worker:
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._config = setup.config
+        self._survives = setup.kind != "cuda"
         self._compiler = Compiler(setup.target_json, setup.kind)
         self._arguments = Arguments(self._compiler.device, setup.config.seed)
         self._kernels: dict[int, Kernel] = {}
@@ -102,7 +103,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - generated code and TVM's passes may raise anything: it is the result
             stage = Stage.COMPILE if isinstance(job, CompileJob) else Stage.MEASURE
             failure = failures.from_exception(stage, error)
-            return Failed(id=job.id, failure=failure, seconds=time.perf_counter() - start)
+            fit = stage is Stage.COMPILE or self._survives
+            return Failed(id=job.id, failure=failure, seconds=time.perf_counter() - start, fit=fit)
 
     def _compile(self, job: CompileJob, start: float) -> Compiled:
         self._kernels[job.id] = self._compiler.compile(job.module_json)

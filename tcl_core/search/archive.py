@@ -40,7 +40,11 @@ class Archive:
         return len(self.scores)
 
     def unseen(self, choices: IntArray, *, parents: bool = False) -> IntArray:
-        """The distinct rows of [K, J], in order, that are not scored and (unless they are `parents`) not excluded."""
+        """The distinct rows of [K, J], in order, that are not scored and (unless they are `parents`) not excluded.
+
+        What lies outside the sketch's limits no replay would accept, and is left out.
+        """
+        choices = choices[self.space.allowed(choices)]
         excluded = frozenset[bytes]() if parents else self._excluded
         first: dict[bytes, int] = {}
         for position, key in enumerate(row_keys(choices)):

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from tcl_core.batches import IntArray, Population
 from tcl_core.domain import Candidate, Decision, Sketch
 
+_DRAWS, _OVERDRAWN = 16, 8
+"""Of a GPU's sketches one in seven random candidates is within the limits."""
+
 
 class DecisionSpace:
     """Every candidate of one sketch. A sketch without sampling instructions (J = 0) has exactly one.
 
     Attributes:
         sizes: int64 [J], legal values of each instruction.
-        size: how many candidates there are; a Python int, because 64 bits would not do.
+        size: how many candidates there are, limits aside; a Python int, because 64 bits would not do.
     """
 
     def __init__(self, sketch: Sketch) -> None:
@@ -30,17 +33,53 @@ class DecisionSpace:
         self.size = math.prod(self.sizes.tolist())
 
     def random(self, count: int, generator: np.random.Generator) -> IntArray:
-        """Choices [count, J], each uniform in its domain, repeats included; no rows where a domain is empty."""
+        """Choices [count, J], each uniform in its domain, repeats included; no rows where a domain is empty.
+
+        Uniform among those within the sketch's limits, where it has any; fewer than `count` where hardly any are.
+        """
+        if not self.sketch.limits:
+            return self._drawn(count, generator)
+        found = np.zeros((0, len(self.sizes)), np.int32)
+        for _ in range(_DRAWS):
+            if len(found) >= count:
+                break
+            drawn = self._drawn(_OVERDRAWN * count, generator)
+            found = np.concatenate([found, drawn[self.allowed(drawn)]])
+        return found[:count]
+
+    def _drawn(self, count: int, generator: np.random.Generator) -> IntArray:
         rows = count if self.size else 0
         return generator.integers(0, self.sizes, size=(rows, len(self.sizes)), dtype=np.int64).astype(np.int32)
 
+    def allowed(self, choices: IntArray) -> NDArray[np.bool_]:
+        """Which of the choices [N, J] are within the sketch's limits: bool [N]."""
+        fit = np.ones(len(choices), bool)
+        for limit, factors in zip(self.sketch.limits, self._factors, strict=True):
+            threads = np.ones(len(choices), np.int64)
+            for (slot, _), values in zip(limit.factors, factors, strict=True):
+                threads *= values[choices[:, slot]]
+            fit &= (limit.least <= threads) & (threads <= limit.most)
+        return fit
+
+    @cached_property
+    def _factors(self) -> tuple[tuple[NDArray[np.int64], ...], ...]:
+        """Of each limit's factors: their values by choice."""
+        domains = self.sketch.domains
+        return tuple(
+            tuple(
+                np.array([int(value[place]) for value in domains[slot].values], np.int64)
+                for slot, place in limit.factors
+            )
+            for limit in self.sketch.limits
+        )
+
     def whole(self) -> IntArray:
-        """Every row of choices [size, J], the last instruction counting fastest; meant for small spaces."""
+        """Every row of choices [N, J] within the limits, the last instruction counting fastest; for small spaces."""
         row = np.arange(self.size)
         choices = np.empty((self.size, len(self.sizes)), np.int32)
         for j in reversed(range(len(self.sizes))):
             row, choices[:, j] = np.divmod(row, self.sizes[j]) if self.size else (row, row)
-        return choices
+        return choices[self.allowed(choices)]
 
     def population(self, choices: IntArray) -> Population:
         """The choices [N, J] with the sketch they belong to."""

@@ -16,6 +16,7 @@ from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.domains import find_domains
 from tcl_core.space.recipes import recipes_of
+from tcl_core.space.thread_limits import thread_limits
 from tcl_core.space.traces import read_decisions, trace_json, with_decisions
 from tcl_core.tvm_import import import_tensor_intrinsics
 
@@ -83,11 +84,13 @@ class DesignSpace:
             return None if schedule is None else read_decisions(schedule.trace)
 
         domains = find_domains(trace, read_back)
+        text = trace_json(trace, decisions=False)
         return Sketch(
             task_key=self.task.key,
             index=index,
-            trace_json=trace_json(trace, decisions=False),
+            trace_json=text,
             domains=self._recipes[index].narrow(domains),
+            limits=thread_limits(text),
         )
 
     def _apply(self, trace: Trace, decisions: Sequence[Decision]) -> Schedule | None:

@@ -13,6 +13,9 @@ from tcl_core.bench import end_to_end
 from tcl_core.bench.result import BenchResult, Series
 from tcl_core.command_line.main import BAD_INPUT, DONE, main
 
+RACES = ("quality", "time_to_quality")
+RACE_OPTIONS = ["--network", "a.onnx", "--same-tasks"]
+
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sequence[str], float | None]]:
@@ -64,8 +67,19 @@ def test_an_option_that_a_bench_lacks_is_refused(
     assert told in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.parametrize("name", ["quality", "time_to_quality"])
-def test_a_race_is_told_its_network_and_whose_tasks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "words", "told"),
+    [
+        *(
+            (race, ["--network", "a.onnx", "--same-tasks"], {"networks": ("a.onnx",), "same_tasks": True})
+            for race in RACES
+        ),
+        ("throughput", ["--target", "cuda"], {"target": "cuda"}),
+    ],
+)
+def test_a_bench_is_told_its_options(
+    name: str, words: list[str], told: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[dict[str, object]] = []
 
     def run(report: Callable[[str], None], **options: object) -> BenchResult:
@@ -73,9 +87,14 @@ def test_a_race_is_told_its_network_and_whose_tasks(name: str, monkeypatch: pyte
         return BenchResult(name=name, subject="s", machine="m", goal="g", series=())
 
     monkeypatch.setattr(importlib.import_module(f"tcl_core.bench.{name}"), "run", run)
-    assert main(["bench", name, "--network", "a.onnx", "--same-tasks"]) == DONE
+    assert main(["bench", name, *words]) == DONE
     assert main(["bench", name]) == DONE
-    assert asked == [{"networks": ("a.onnx",), "same_tasks": True}, {}]
+    assert asked == [told, {}]
+
+
+def test_a_target_that_cannot_run_here_is_refused_before_anything_is_tuned(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "throughput", "--target", "cpu:cortex-a72"]) == BAD_INPUT
+    assert "This machine cannot run code for cortex-a72" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_result_is_kept_and_the_next_one_held_to_it(

@@ -71,6 +71,41 @@ def test_a_tvm_that_does_not_load_is_a_finding(monkeypatch):
     assert (check.name, check.ok, check.required) == ("TVM", False, True)
 
 
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = detect.CudaDevice(
+        name="NVIDIA H200",
+        arch="sm_90",
+        multiprocessors=132,
+        max_threads_per_block=1024,
+        max_shared_memory_per_block=49152,
+        warp_size=32,
+        l2_bytes=60 << 20,
+    )
+    monkeypatch.setattr(detect, "cuda_device", lambda: device)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gpu_needs_a_compiler(monkeypatch):
+    def refuse(code: str, arch: str) -> bytes:
+        raise RuntimeError("NVRTC's bindings are not installed\nand more")
+
+    monkeypatch.setattr(doctor, "compile_for", refuse)
+    check = doctor._cuda()
+
+    assert (check.ok, check.required) == (False, False)
+    assert check.detail == "NVIDIA H200, sm_90, and nothing compiles for it: NVRTC's bindings are not installed"
+    assert "pip install cuda-bindings" in check.mend
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gpu_with_a_compiler_is_well(monkeypatch):
+    asked = []
+    monkeypatch.setattr(doctor, "compile_for", lambda code, arch: asked.append(arch) or b"cubin")
+
+    assert (doctor._cuda().ok, doctor._cuda().mend, asked) == (True, "", ["sm_90", "sm_90"])
+
+
 def test_instructions_hidden_by_a_virtual_machine_are_told(monkeypatch):
     monkeypatch.setattr(detect, "llvm_host_cpu", lambda: "znver5")
     monkeypatch.setattr("tcl_core.hardware.llvm_cpu.host_cpu", lambda machine: "x86-64-v3")

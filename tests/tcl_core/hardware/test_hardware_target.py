@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tcl_core.errors import UserError
-from tcl_core.hardware import detect, llvm_cpu, target
+from tcl_core.hardware import cuda_peaks, detect, llvm_cpu, target
 from tcl_core.hardware.detect import CudaDevice, Machine
 from tcl_core.hardware.peaks import Peaks
 
@@ -213,6 +213,20 @@ def test_cuda_with_a_gpu_is_that_gpu(monkeypatch):
     assert (platform.name, platform.runnable, platform.features.multiprocessors) == ("NVIDIA H200, sm_90", True, 132)
     assert (other.runnable, other.features.multiprocessors) == (False, 0)
     assert resolve("cuda", 1).fingerprint == platform.fingerprint, "host threads change no GPU record"
+
+
+def test_a_gpu_that_is_here_has_measured_peaks(monkeypatch):
+    monkeypatch.setattr(detect, "cuda_device", lambda: H200)
+    asked = []
+    measured = Peaks(flops=64e12, bandwidth_bytes_s=4e12)
+    monkeypatch.setattr(cuda_peaks, "measure_cuda_peaks", lambda *arguments: asked.append(arguments) or measured)
+
+    features = target.resolve_platform("cuda", None, machine=make_machine()).features
+    target.resolve_platform('{"kind": "cuda", "arch": "sm_80"}', None, machine=make_machine())
+
+    assert (features.peak_flops, features.bandwidth_bytes_s) == (64e12, 4e12)
+    ((target_json, multiprocessors),) = asked
+    assert (json.loads(target_json)["arch"], multiprocessors) == ("sm_90", 132)
 
 
 def test_tvm_takes_every_canonical_target():

@@ -24,7 +24,17 @@ from tcl_core.measure.messages import Compiled, CompileJob, Failed, ForgetJob, T
 from tcl_core.measure.pool import WorkerPool
 from tcl_core.measure.seat import Seat
 
-FATES = ("fine", "compile error", "compile death", "compile hang", "time error", "time death", "time hang", "dies idle")
+FATES = (
+    "fine",
+    "compile error",
+    "compile death",
+    "compile hang",
+    "time error",
+    "time death",
+    "time hang",
+    "dies idle",
+    "unfit",
+)
 CAUSES = {
     "compile error": (Stage.COMPILE, "InternalError"),
     "compile death": (Stage.COMPILE, "crash (SIGSEGV)"),
@@ -32,12 +42,15 @@ CAUSES = {
     "time error": (Stage.MEASURE, "InternalError"),
     "time death": (Stage.MEASURE, "crash (SIGSEGV)"),
     "time hang": (Stage.MEASURE, "timeout"),
+    "unfit": (Stage.MEASURE, "InternalError"),
 }
 CONFIG = MeasureConfig(compile_timeout_s=0.01, run_timeout_s=0.01)
 
 
 class FakeWorker:
-    """Answers as the requests' fates say. "dies idle" dies after its compiling was answered, once."""
+    """Answers as the requests' fates say. "dies idle" dies after its compiling was answered, once; "unfit" fails in
+    timing and may not be used any more.
+    """
 
     def __init__(self, pool: FakePool, pid: int) -> None:
         self.pool = pool
@@ -45,6 +58,7 @@ class FakeWorker:
         self.connection, self.theirs = Pipe()
         self.held: set[int] = set()
         self.busy = False
+        self.unfit = False
 
     def send(self, job: object) -> None:
         if self.theirs.closed:
@@ -52,7 +66,7 @@ class FakeWorker:
         if isinstance(job, ForgetJob):
             self.held.clear()
             return
-        assert isinstance(job, CompileJob | TimeJob)
+        assert isinstance(job, CompileJob | TimeJob) and not self.unfit
         fate = self.pool.fates[job.id]
         if isinstance(job, CompileJob):
             self.compile(job, fate)
@@ -86,9 +100,10 @@ class FakeWorker:
         self.pool.timed.append(job.id)
         if fate == "time death" or (fate == "dies at its second visit" and self.pool.timed.count(job.id) == 2):
             self.theirs.close()
-        elif fate == "time error":
+        elif fate in {"time error", "unfit"}:
             failure = Failure(stage=Stage.MEASURE, cause="InternalError")
-            self.theirs.send(Failed(id=job.id, failure=failure, seconds=0.0))
+            self.unfit = fate == "unfit"
+            self.theirs.send(Failed(id=job.id, failure=failure, seconds=0.0, fit=not self.unfit))
         elif fate != "time hang":
             self.theirs.send(Timed(id=job.id, latencies_s=self.pool.latencies_s(job.id), cut_off=False, run_s=2.0))
             if job.keep:
@@ -203,6 +218,15 @@ def test_a_crash_at_a_later_visit_is_the_result_and_what_was_lost_is_timed_again
     results = {result.id: result for result in pool.results(workers=1, visits=2)}
     assert results[0].failure is not None and results[0].latencies_s == ()
     assert results[1].latencies_s == (1 / 2,)
+    pool.end()
+
+
+def test_what_an_unfit_worker_holds_is_timed_by_its_successor() -> None:
+    pool = FakePool(["fine", "unfit", "fine"])
+    results = {result.id: result for result in pool.results(workers=1)}
+    assert [results[number].failure is None for number in range(3)] == [True, False, True]
+    assert pool.timed == [0, 1, 2]
+    assert min(pool.alive) == 101
     pool.end()
 
 

@@ -1,12 +1,15 @@
 """Between choices and candidates, and back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sketch_examples import category, convolution, everything, location, sketch, tile
 
-from tcl_core.domain import Candidate
+from tcl_core.domain import Candidate, ThreadLimit
+from tcl_core.search.archive import Archive
 from tcl_core.search.population import DecisionSpace, row_keys
 
 
@@ -81,3 +84,28 @@ def test_keys_are_equal_just_where_rows_are(width: int, data: st.DataObject) -> 
     keys = row_keys(np.array(rows, dtype=np.int32).reshape(len(rows), width))
     for one, key in zip(rows, keys, strict=True):
         assert [other == key for other in keys] == [other == one for other in rows]
+
+
+def threads(space: DecisionSpace, choices: np.ndarray) -> list[int]:
+    """The second factor of the first tile times the first of the second."""
+    return [one.decisions[0][1] * one.decisions[2][0] for one in space.candidates(choices)]
+
+
+@given(least=st.integers(1, 8), most=st.integers(8, 64), seed=st.integers(0, 99))
+def test_a_space_with_limits_is_what_lies_within_them(least: int, most: int, seed: int) -> None:
+    limit = ThreadLimit(factors=((0, 1), (2, 0)), least=least, most=most)
+    free = sketch(tile(16, 3), category(2), tile(8, 2))
+    space, every = DecisionSpace(replace(free, limits=(limit,))), DecisionSpace(free).whole()
+    within = [least <= count <= most for count in threads(space, every)]
+    assert space.allowed(every).tolist() == within
+    drawn = space.random(300, np.random.default_rng(seed))
+    assert set(row_keys(drawn)) <= set(row_keys(every[within]))
+    assert len(drawn) == 300
+    assert set(row_keys(space.whole())) == set(row_keys(every[within]))
+    assert set(row_keys(Archive(space, ()).unseen(every))) == set(row_keys(every[within]))
+
+
+def test_limits_that_nothing_meets_end_a_draw() -> None:
+    limit = ThreadLimit(factors=((0, 1),), least=32, most=64)
+    space = DecisionSpace(replace(sketch(tile(16, 3)), limits=(limit,)))
+    assert space.random(10, np.random.default_rng(0)).shape == (0, 1)
