@@ -40,12 +40,13 @@ class CheckpointController(QObject):
 
     Signals:
         announced: an `Announcement` to show across the window.
-        made: path of a checkpoint that was just trained, learned or imported.
+        made, removed: path of a checkpoint that was just trained, learned or imported, and of one that is gone.
         shapes_told: the shapes a network was opened with, or that would open it.
     """
 
     announced = Signal(object)
     made = Signal(str)
+    removed = Signal(str)
     shapes_told = Signal(tuple)
 
     def __init__(self, models: StudioModels, engine: EngineThread, parent: QObject | None = None) -> None:
@@ -215,6 +216,8 @@ class CheckpointController(QObject):
         self._end(Mood.GOOD, event.sentence, undo)
         if event.deed in {events.Deed.TRAINED, events.Deed.LEARNED, events.Deed.IMPORTED}:
             self.made.emit(event.path)
+        elif event.deed is events.Deed.REMOVED:
+            self.removed.emit(event.path)
         if event.deed is not events.Deed.EXPORTED:
             self.refresh()
 

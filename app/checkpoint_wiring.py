@@ -41,6 +41,7 @@ class CheckpointWiring(QObject):
         panel.stop_requested.connect(checkpoints.stop)
         panel.saving_ended.connect(window.banner.announce)
         checkpoints.made.connect(self._note_made)
+        checkpoints.removed.connect(self._forget)
         checkpoints.announced.connect(window.banner.announce)
         checkpoints.shapes_told.connect(form.set_shapes)
         models.checkpoints.modelReset.connect(self._listed)
@@ -111,6 +112,12 @@ class CheckpointWiring(QObject):
 
     def _note_made(self, path: str) -> None:
         self._made = path
+
+    def _forget(self, path: str) -> None:
+        """No run starts from a file that is gone."""
+        form = self._window.run_panel.form
+        if form.request.checkpoint == path:
+            form.choose_checkpoint(None)
 
     def _listed(self) -> None:
         """Forms offer what the workspace has now; what was just made is selected."""

@@ -172,6 +172,7 @@ class LibraryController(QObject):
                     "Exported to {path}. {verdict}.", path=report.path, verdict=library_wording.verdict(report)
                 )
             case told.TimeLibrary():
+                mood = Mood.GOOD if library_wording.is_good(report) else Mood.WARN
                 sentence = f"{library_wording.headline(report)}."
             case _:
                 sentence = f"{library_wording.verdict(report)}."

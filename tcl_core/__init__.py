@@ -7,8 +7,8 @@ The one way for the data (each arrow is a frozen dataclass of `domain`, `batches
                                                   +------------- cost model <- learning       <------------+
     records -> tuned library (.so, runner, report)
 
-Rooms in the order of the pipeline. A stage knows `domain`, `batches`, `config`, `events` and `errors`, no other stage;
-`learning` alone builds on `cost_model`:
+Rooms in the order of the pipeline. A stage knows modules of this folder, `tuner` and `engine` aside, and no other
+stage; `learning` alone builds on `cost_model`:
 
 ========================  =======================================================================  =================
 room                      what it does                                                             heavy imports
@@ -26,11 +26,16 @@ room                      what it does                                          
 ``what_if_events``        the same for a record with other decisions                               -
 ``errors``                the sentences a person gets                                              -
 ``child_processes``       what every process that another one began has in common                  processes
-``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm
+``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
+``thread_limits``         which decisions give a GPU's block too many threads, or too few          -
+``tvm_import``            TVM's tensor intrinsics, those of one kind of target alone               tvm
+``tvm_threads``           TVM's pool of threads, kept apart from what is timed                     -
+``versions``              of the packages that a number depends on                                 -
+``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm, onnxruntime
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
 ``space/``                sketches, decision domains, replay, structural hashes                    tvm
 ``features/``             token templates, the batch featuriser and its slow twin                  numpy
-``cost_model/``           scans, the Mamba ranker, losses, training, baselines                     torch
+``cost_model/``           scans, the Mamba ranker, losses, training, baselines                     torch, tvm
 ``selection/``            RDU and the samplers it is compared with                                 numpy
 ``search/``               evolution over decision vectors, the task scheduler                      numpy
 ``measure/``              warm workers, adaptive timing, failures                                  tvm, processes
@@ -38,7 +43,7 @@ room                      what it does                                          
 ``library/``              apply records, build, verify, time, export                               tvm, onnxruntime
 ``dataset/``              records of many platforms as Parquet, the data card                      pyarrow
 ``learning/``             knowledge base, active column, EWC, distillation; above `cost_model`     torch
-``tuner``                 the only wiring of the stages; yields events                             (through the stages)
+``tuner``                 a run: all stages, round by round; yields events                         (through the stages)
 ``engine``                the tuner in a process of its own, commands in, events out               -
 ``command_line/``         the same run without a window                                            rich
 ``evaluation/``           the learner's tables, from a dataset                                     (through the stages)

@@ -10,6 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Iterator
+
+_CALLBACK = "tvm_callback_cuda_compile"
+"""What TVM hands a module's CUDA source to."""
 
 _MODE, _NVRTC = "TVM_CUDA_COMPILE_MODE", "nvrtc"
 
@@ -24,6 +28,8 @@ typedef unsigned long long uint64_t;
 #define __volatile__ volatile
 """
 
+_END_OF_LOG = "\0\n "
+
 _OPTIONS = ("-default-device", "--device-int128", "--use_fast_math", "--ptxas-options=--register-usage-level=10")
 """What TVM gives to NVRTC, as far as it decides what the code is."""
 
@@ -36,7 +42,20 @@ def use_quick_compiler() -> None:
     import tvm_ffi
 
     if os.environ.get(_MODE, _NVRTC) == _NVRTC:
-        tvm_ffi.register_global_func("tvm_callback_cuda_compile", compile_cuda, override=True)
+        tvm_ffi.register_global_func(_CALLBACK, compile_cuda, override=True)
+
+
+@contextlib.contextmanager
+def source_only() -> Iterator[None]:
+    """Within the block TVM generates CUDA source and compiles none: to look at it needs no compiler, and no second."""
+    import tvm_ffi
+
+    before = tvm_ffi.get_global_func(_CALLBACK)
+    tvm_ffi.register_global_func(_CALLBACK, lambda _code: b"", override=True)
+    try:
+        yield
+    finally:
+        tvm_ffi.register_global_func(_CALLBACK, before, override=True)
 
 
 def load_compiler() -> None:
@@ -79,7 +98,9 @@ def compile_for(code: str, arch: str) -> bytes:
         from cuda.bindings import nvrtc
     except ImportError as error:
         raise RuntimeError("NVRTC's bindings are not installed: python -m pip install cuda-bindings") from error
-    _, program = nvrtc.nvrtcCreateProgram(code.encode(), b"kernel.cu", 0, None, None)
+    status, program = nvrtc.nvrtcCreateProgram(code.encode(), b"kernel.cu", 0, None, None)
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise RuntimeError(f"NVRTC does not begin: {status}")
     options = [option.encode() for option in (f"--gpu-architecture={arch}", *_OPTIONS)]
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
@@ -87,7 +108,7 @@ def compile_for(code: str, arch: str) -> bytes:
             _, size = nvrtc.nvrtcGetProgramLogSize(program)
             words = bytearray(size)
             nvrtc.nvrtcGetProgramLog(program, words)
-            raise RuntimeError(f"NVRTC: {words.decode(errors='replace')}")
+            raise RuntimeError(f"NVRTC: {words.decode(errors='replace').rstrip(_END_OF_LOG) or status}")
         _, size = nvrtc.nvrtcGetCUBINSize(program)
         binary = bytearray(size)
         nvrtc.nvrtcGetCUBIN(program, binary)

@@ -244,7 +244,7 @@ class Sketch:
         trace_json: JSON text of MetaSchedule's `Trace.as_json`, up to (not including) `EnterPostproc`:
             ``[[[kind, inputs, attributes, outputs], ...], [[instruction, decision], ...]]``.
         domains: one per sampling instruction, in trace order.
-        limits: what legal decisions are within together; empty on a CPU, and where the sketch was stored.
+        limits: what legal decisions are within together, see `thread_limits`; empty on a CPU.
     """
 
     task_key: str

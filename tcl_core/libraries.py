@@ -118,6 +118,7 @@ class LibraryReport:
         untuned, tuned, onnxruntime: side by side, same inputs, same threads; None where it was not timed.
         contests: the tuned library against each rival that was timed.
         crashed: whether the library broke when it was run: then it matches nothing, checked or not.
+        kind: "llvm" or "cuda", of the platform it is for. onnxruntime runs on the processor either way.
     """
 
     path: str | None
@@ -131,6 +132,12 @@ class LibraryReport:
     onnxruntime: Timing | None = None
     contests: tuple[Contest, ...] = ()
     crashed: bool = False
+    kind: str = "llvm"
+
+    @property
+    def reference(self) -> str:
+        """How onnxruntime is called beside the library: where they run on different hardware, that is said."""
+        return "onnxruntime" if self.kind == "llvm" else "onnxruntime (processor)"
 
     @property
     def max_abs_error(self) -> float | None:

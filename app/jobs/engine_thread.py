@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
 from app.jobs.engine_process import EngineProcess, EngineTarget, describe_exit
+from app.models.refusals import in_the_windows_words
 from app.translation import tr
 from tcl_core.checkpoint_events import CheckpointDone, TrainingStopped
 from tcl_core.domain import Stage
@@ -255,7 +256,7 @@ class EngineThread(QThread):
             return
         if self._deadline.isActive() and any(leaves_measuring(event) for event in events):
             self._deadline.stop()
-        self.events.emit(events)
+        self.events.emit(tuple(map(in_the_windows_words, events)))
 
     @Slot(object)
     def _note_loss(self, loss: EngineLoss) -> None:

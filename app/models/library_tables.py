@@ -60,7 +60,7 @@ def _verdict(row: Contender) -> str:
 
 
 TIME_COLUMNS: tuple[Column[Contender], ...] = (
-    Column(later("Contender"), later("Timed in turns, on the same inputs and threads"), lambda row: row.name),
+    Column(later("Contender"), later("Timed in turns, on the same inputs"), lambda row: row.name),
     Column(
         later("Median (ms)"),
         later("Median latency of the whole network, in milliseconds"),
@@ -153,7 +153,7 @@ def contenders(report: LibraryReport) -> list[Contender]:
     return [
         Contender(name="untuned TVM", timing=report.untuned, contest=report.contest("untuned")),
         Contender(name="tuned", timing=report.tuned, contest=None),
-        Contender(name="onnxruntime", timing=report.onnxruntime, contest=report.contest("onnxruntime")),
+        Contender(name=report.reference, timing=report.onnxruntime, contest=report.contest("onnxruntime")),
     ]
 
 

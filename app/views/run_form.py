@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
@@ -37,6 +37,14 @@ _MODEL_HINT = later(
     "(MetaSchedule's own), random (no prediction)."
 )
 _SHAPES_HINT = later("Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened.")
+_TARGETS = (
+    ("cpu", later("This machine's processor")),
+    ("cpu:x86-64-v2", later("Any x86-64 processor since 2009 (SSE4.2)")),
+    ("cpu:x86-64-v3", later("x86-64 processors with AVX2")),
+    ("cpu:x86-64-v4", later("x86-64 processors with AVX-512")),
+    ("cuda", later("This machine's NVIDIA GPU")),
+)
+"""To choose from, with what each stands for; anything else may be written."""
 _USUAL = 7
 """Fields that are always shown; the rest is behind "More options"."""
 _WEIGHTED = "rdu"
@@ -58,8 +66,7 @@ class RunForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._target = QLineEdit()
-        self._target.setToolTip(tr('"cpu" for this machine, cpu:x86-64-v3, cuda, or a TVM target as JSON'))
+        self._target = _target_box()
         self._threads = QSpinBox()
         self._threads.setRange(0, 4096)
         self._threads.setSpecialValueText(tr("all cores"))
@@ -111,13 +118,12 @@ class RunForm(QWidget):
 
     def _connect(self) -> None:
         boxes = (self._threads, self._minutes, self._trials, self._seed, self._sampler, self._cost_model)
-        WheelPass(self, *boxes, self.checkpoint)
+        WheelPass(self, *boxes, self._target, self.checkpoint)
         for spin in (self._threads, self._minutes, self._trials, self._seed):
             spin.valueChanged.connect(self.changed)
-        for box in (self._sampler, self._cost_model):
+        for box in (self._target, self._sampler, self._cost_model):
             box.currentTextChanged.connect(self.changed)
-        for line in (self._target, self._workspace):
-            line.textChanged.connect(self.changed)
+        self._workspace.textChanged.connect(self.changed)
         self._weights.changed.connect(self.changed)
         self.checkpoint.chosen.connect(self.changed)
         self.checkpoint.browse_requested.connect(self.checkpoint_wanted)
@@ -169,7 +175,7 @@ class RunForm(QWidget):
         """The form's values."""
         representativeness, diversity, uncertainty = self._weights.weights
         return RunRequest(
-            target=self._target.text().strip() or "cpu",
+            target=self._target.currentText().strip() or "cpu",
             threads=self._threads.value() or None,
             minutes=self._minutes.value() or None,
             trials=self._trials.value() or None,
@@ -186,7 +192,7 @@ class RunForm(QWidget):
 
     def set_request(self, request: RunRequest) -> None:
         """Fill the form."""
-        self._target.setText(request.target)
+        self._target.setCurrentText(request.target)
         self._threads.setValue(request.threads or 0)
         self._minutes.setValue(request.minutes or 0.0)
         self._trials.setValue(request.trials or 0)
@@ -251,3 +257,19 @@ class RunForm(QWidget):
 def _folder(text: str) -> str:
     """A folder as a person writes it, "~" for the home folder; "" for none."""
     return str(Path(text.strip()).expanduser()) if text.strip() else ""
+
+
+def _target_box() -> QComboBox:
+    """The usual targets to choose from, and room to write any other."""
+    box = QComboBox()
+    box.setEditable(True)
+    box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setMinimumContentsLength(8)  # a target as JSON is long
+    for row, (target, meaning) in enumerate(_TARGETS):
+        box.addItem(target)
+        box.setItemData(row, tr(meaning), Qt.ItemDataRole.ToolTipRole)
+    # Completion would turn "cpu:x" into the first that begins so.
+    box.setCompleter(None)  # type: ignore[arg-type]  # Qt takes none
+    box.setToolTip(tr('"cpu" for this machine, cpu:x86-64-v3, cuda, or a TVM target as JSON'))
+    return box

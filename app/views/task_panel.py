@@ -62,7 +62,9 @@ class TaskPanel(QWidget):
         self.proxy.setSourceModel(tasks)
         self.proxy.setSortRole(SORT_ROLE)
         self.proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        self._filter.textChanged.connect(self.proxy.setFilterFixedString)
+        self._filter.textChanged.connect(self._narrow)
+        self._no_match = label("", "muted", wrap=True)
+        self._no_match.hide()
         self.table = CopyTable(tr("Tasks of the network"))
         self._delegate = ShareDelegate(FRACTION_ROLE, self)
         self._set_up_table()
@@ -144,8 +146,18 @@ class TaskPanel(QWidget):
         layout = QVBoxLayout(content)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(top)
+        layout.addWidget(self._no_match)
         layout.addWidget(self.table)
         return content
+
+    def _narrow(self, text: str) -> None:
+        self.proxy.setFilterFixedString(text)
+        self._tell_no_match()
+
+    def _tell_no_match(self) -> None:
+        text = self._filter.text()
+        self._no_match.setText(tr("No task has “{text}” in its name.", text=text))
+        self._no_match.setVisible(bool(text) and not self.proxy.rowCount())
 
     def select_task(self, task_key: str) -> None:
         """Select a task's row; "" selects nothing."""
@@ -164,6 +176,7 @@ class TaskPanel(QWidget):
     def _refresh(self) -> None:
         opened = self._run.opened
         self._stack.setCurrentIndex(1 if opened else 0)
+        self._tell_no_match()
         if opened is not None:
             self._name.setText(opened.network.name)
             facts = wording.network_facts(opened, self._tasks.states)

@@ -55,7 +55,8 @@ class PlotCard(QFrame):
         self.tabs = QTabBar()
         self.tabs.setAccessibleName(name)
         self.tabs.setExpanding(False)
-        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setUsesScrollButtons(True)  # without, a narrow window cuts the names to nothing
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self._menu_button = QToolButton()
         self._menu_button.setObjectName("plotmenu")
         self._menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

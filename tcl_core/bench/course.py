@@ -17,7 +17,8 @@ onnxruntime simplified, the peers get, too."""
 
 ROUND = 32
 """Candidates of a round of the peers: each of their tasks gets at least one."""
-LEAST_TRIALS = 96
+LEAST_TRIALS = 192
+"""Stock's xgb predicts at random until 100 are measured (`XGBModel.num_warmup_samples`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,7 +59,7 @@ def stock_mlp(checkpoint: Path, seed: int) -> Any:
     """The trained model as a `PyCostModel`."""
     model = make_cost_model(CostModelConfig(name=_NAME), LAYOUT, seed)
     model.load(checkpoint)
-    seen: dict[str, tuple[list[Any], list[float]]] = {}
+    seen: dict[str, tuple[Any, list[Any], list[float]]] = {}
 
     @derived_object
     class TensetMlp(meta_schedule.cost_model.PyCostModel):  # type: ignore[misc]
@@ -76,17 +76,18 @@ def stock_mlp(checkpoint: Path, seed: int) -> Any:
             return found.scores.astype(np.float64)
 
         def update(self, context: Any, candidates: Sequence[Any], results: Sequence[Any]) -> None:
-            measured, latencies_s = seen.setdefault(str(context.task_name), ([], []))
+            _, measured, latencies_s = seen.setdefault(str(context.task_name), (context, [], []))
             for candidate, result in zip(candidates, results, strict=True):
                 measured.append(candidate)
                 times = [float(value) for value in result.run_secs or ()]
                 latencies_s.append(float(np.median(times)) if times else float("inf"))
-            batch = ScheduleBatch(context=context, candidates=measured)
-            labels = (
-                np.min(latencies_s) / np.array(latencies_s)
-                if np.isfinite(latencies_s).any()
-                else np.zeros(len(measured))
-            )
-            model.fit([TaskGroup(task_key=str(context.task_name), batches=(batch,), labels=labels.astype(np.float32))])
+            model.fit([_group(name, *known) for name, known in seen.items()])
 
     return TensetMlp()
+
+
+def _group(name: str, context: Any, measured: list[Any], latencies_s: list[float]) -> TaskGroup:
+    found = np.array(latencies_s)
+    labels = found.min() / found if np.isfinite(found).any() else np.zeros(len(found))
+    batch = ScheduleBatch(context=context, candidates=measured)
+    return TaskGroup(task_key=name, batches=(batch,), labels=labels.astype(np.float32))

@@ -25,6 +25,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
 
     own = _own_options(arguments)
     path = Path(arguments.baseline) if arguments.baseline else bundled_baseline_path(arguments.name)
+    if arguments.keep and arguments.target and not arguments.baseline:
+        raise UserError("bench", "What ships is held against is this machine's processor; name a --baseline to keep.")
     baseline = read_baseline(path, arguments.name)
     if arguments.baseline and baseline is None and not arguments.keep:
         raise UserError("bench", f"There is no baseline {path}; name another file, or write it with --keep.")

@@ -61,7 +61,7 @@ def _show_times(report: LibraryReport, output: Output) -> None:
         table.add_column(heading, justify="right")
     table.add_row("untuned TVM", *_timed(report.untuned), *_told(report.contest("untuned")))
     table.add_row("tuned", *_timed(report.tuned), "", "")
-    table.add_row("onnxruntime", *_timed(report.onnxruntime), *_told(report.contest("onnxruntime")))
+    table.add_row(report.reference, *_timed(report.onnxruntime), *_told(report.contest("onnxruntime")))
     output.result.print(table)
 
 

@@ -114,7 +114,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_checkpoints(commands)
     _add_records(commands)
     _add(commands, "doctor", "say what is installed, what hardware was found, and what is wrong")
-    bench = _add(commands, "bench", "compare with the peers in one run")
+    bench = _add(commands, "bench", "measure this program, against its peers or against goals and an earlier run")
     bench.add_argument("name", choices=BENCHES, metavar="NAME", help=", ".join(BENCHES))
     only = {option: f"only {', '.join(benches)}" for option, benches in BENCH_OPTIONS.items()}
     bench.add_argument(
@@ -132,9 +132,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--target", metavar="T", help=f"as of tune, without it cpu ({only['target']})")
     bench.add_argument(
-        "--baseline", metavar="FILE", help="an earlier result to compare with; the one that ships without"
+        "--baseline", metavar="FILE", help="an earlier result to compare with; by default the one that ships, if any"
     )
-    bench.add_argument("--keep", action="store_true", help="make this result the baseline")
+    bench.add_argument(
+        "--keep",
+        action="store_true",
+        help="make this result the baseline (with --target only a --baseline that is named)",
+    )
     screenshots = _add(commands, "screenshots", "take pictures of every panel, light and dark, from a real run")
     screenshots.add_argument("--out", required=True, metavar="DIR", help="where the pictures go")
     screenshots.add_argument(
@@ -168,7 +172,11 @@ def _add_tasks(commands: Commands) -> None:
 def _add_tune(commands: Commands) -> None:
     tune = _add(commands, "tune", "tune a network (the bundled sample without an argument)")
     tune.add_argument("network", nargs="?", metavar="NETWORK.onnx")
-    tune.add_argument("--workspace", metavar="DIR", help="where records are kept; the same one continues the work")
+    tune.add_argument(
+        "--workspace",
+        metavar="DIR",
+        help="where records are kept; the same one continues the work (by default in the user's data folder)",
+    )
     tune.add_argument("--trials", type=positive, metavar="N", help="stop after N measured candidates")
     tune.add_argument(
         "--task-trials",
@@ -178,7 +186,12 @@ def _add_tune(commands: Commands) -> None:
         metavar="TASK=N",
         help="measure at most N candidates of a task, named as `tasks` lists it; may be repeated",
     )
-    tune.add_argument("--minutes", type=minutes, metavar="M", help="stop after M minutes (3 for the sample, else 10)")
+    tune.add_argument(
+        "--minutes",
+        type=minutes,
+        metavar="M",
+        help="stop after M minutes (3 for the sample, else 10; no limit where only --trials is given)",
+    )
     _add_target(tune)
     tune.add_argument("--threads", type=positive, metavar="K", help="threads of a measurement; all cores by default")
     tune.add_argument("--sampler", choices=SAMPLERS, default="rdu")
@@ -199,7 +212,7 @@ def _add_tune(commands: Commands) -> None:
 def _add_export(commands: Commands) -> None:
     export = _add(commands, "export", "build the tuned library of a network from a workspace")
     export.add_argument("--workspace", required=True, metavar="DIR")
-    export.add_argument("--network", metavar="NAME")
+    export.add_argument("--network", metavar="NAME", help="which, where the workspace holds several")
     export.add_argument("--out", required=True, metavar="DIR")
     _add_tolerance(export)
 
@@ -207,7 +220,7 @@ def _add_export(commands: Commands) -> None:
 def _add_verify(commands: Commands) -> None:
     verify = _add(commands, "verify", "check a tuned network's results against onnxruntime's")
     verify.add_argument("--workspace", required=True, metavar="DIR")
-    verify.add_argument("--network", metavar="NAME")
+    verify.add_argument("--network", metavar="NAME", help="which, where the workspace holds several")
     verify.add_argument("--times", action="store_true", help="time it too, in turns with onnxruntime and untuned TVM")
     _add_tolerance(verify)
 
@@ -222,7 +235,7 @@ def _add_tolerance(command: argparse.ArgumentParser) -> None:
 def _add_report(commands: Commands) -> None:
     report = _add(commands, "report", "write the report of a run as one HTML file that any browser opens")
     report.add_argument("--workspace", required=True, metavar="DIR")
-    report.add_argument("--network", metavar="NAME")
+    report.add_argument("--network", metavar="NAME", help="which, where the workspace holds several")
     report.add_argument("--run", type=positive, metavar="N", help="its number; the newest of the network by default")
     report.add_argument("--out", required=True, metavar="FILE.html")
 
@@ -290,7 +303,11 @@ def _add_learn(commands: Commands) -> None:
 
 
 def _add_evaluate(commands: Commands) -> None:
-    evaluate = _add(commands, "evaluate", "reproduce the tables of the learner from the dataset that ships")
+    evaluate = _add(
+        commands,
+        "evaluate",
+        "make the learner's tables anew from the dataset that ships; tuning with --only tuning alone",
+    )
     evaluate.add_argument("--tables", action="store_true", help="print the tables (as without any option)")
     evaluate.add_argument("--only", choices=TABLES, metavar="TABLE", help=", ".join(TABLES))
     evaluate.add_argument("--seeds", type=positive, default=5, metavar="N")

@@ -136,7 +136,7 @@ def _records(dataset: Dataset) -> list[str]:
     if sizes:
         lines += [
             f"Candidates of a task on a platform: {min(sizes)} to {max(sizes)}, median {median(sizes):g}. In the "
-            f"median task the median success is {median(_spreads(dataset) or [1.0]):.1f} times slower than the best.",
+            f"median task the median success is {median(_spreads(dataset) or [1.0]):.1f} times as slow as the best.",
             "",
         ]
     rows = []
@@ -191,8 +191,9 @@ def _how_measured(measure: MeasureConfig) -> list[str]:
     return [
         "## How it was measured",
         "",
-        "Candidates are distinct draws from a task's sketches, replayed, postprocessed and deduplicated by structural "
-        "hash. They are compiled side by side and timed one at a time on "
+        "Candidates are distinct draws from a task's sketches, and mutations of the fastest quarter of them "
+        f"({CollectConfig.bred:.0%} of a pool unless it was asked for otherwise), replayed, postprocessed and "
+        "deduplicated by structural hash. They are compiled side by side and timed one at a time on "
         "seeded random arguments: one run to warm up, then a quick one. A candidate whose quick run is slower than "
         f"{measure.cutoff:g} times the best of its task so far is cut off there and keeps that one latency. The others "
         f"are timed {_times(measure.repeats)}, each over at least {measure.min_repeat_s * 1e3:g} ms. A latency is the "

@@ -10,7 +10,7 @@ from typing import Any
 
 from tcl_core import __version__
 from tcl_core.batches import TaskGroup
-from tcl_core.config import TEACHING, CostModelConfig, LearnerConfig, OfflineConfig, SamplerConfig
+from tcl_core.config import LEARNING_RATES, TEACHING, CostModelConfig, LearnerConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.dataset.base import Dataset, Split
@@ -22,10 +22,14 @@ from tcl_core.evaluation.splits import TaskSplit, rotations, split_tasks
 from tcl_core.evaluation.training import rank_with
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT
+from tcl_core.versions import installed_versions
 
 _ROOT_CODE = tuple(
     f"evaluation/{name}.py" for name in ("context", "groups", "metrics", "shares", "splits", "store_rows", "training")
 )
+_DECISIVE = {"torch", "numpy"}
+"""Packages of another version train to other weights."""
+
 _PARTS_OF_ALL = ("features", "cost_model", "search/population.py")
 
 
@@ -48,7 +52,8 @@ class TuningConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """Settings of all tables. They were chosen on validation networks; test networks are only ever reported.
+    """Settings of all tables. They were chosen on validation networks; test networks are only ever reported, and
+    the tables were made anew on the same two after each change; the data card says what was seen of them.
 
     Attributes:
         models: rows of the table of models.
@@ -182,6 +187,8 @@ class Context:
         everything = {
             **settings,
             "version": __version__,
+            "rates": LEARNING_RATES,
+            "packages": {name: version for name, version in installed_versions() if name in _DECISIVE},
             "rotate": self.config.rotate,
             "platform": self.platform,
         }

@@ -53,8 +53,9 @@ def measure_cuda_peaks(target_json: str, multiprocessors: int) -> Peaks:
 def _seconds(function: Any, target_json: str, lengths: tuple[int, ...]) -> float:
     import tvm
 
-    device = tvm.cuda(0)
-    built = tvm.tirx.build(tvm.IRModule({"main": function}), target=tvm.target.Target(json.loads(target_json)))
+    device, target = tvm.cuda(0), tvm.target.Target(json.loads(target_json))
+    with target:  # what compiles asks the scope for the architecture
+        built = tvm.tirx.build(tvm.IRModule({"main": function}), target=target)
     arrays = [tvm.runtime.empty((length,), "float32", device) for length in lengths]
     evaluator = built.time_evaluator("main", device, number=1, repeat=_REPEATS)
     return float(min(evaluator(*arrays).results))

@@ -123,6 +123,14 @@ def cuda_device() -> CudaDevice | None:
     )
 
 
+def cuda_runtime_loads() -> bool:
+    """Whether TVM's CUDA runtime found the driver and `libcudart`, with or without a device (loads TVM)."""
+    import tvm  # noqa: F401  # which loads it, or does without
+    import tvm_ffi
+
+    return tvm_ffi.get_global_func("device_api.cuda", allow_missing=True) is not None
+
+
 def _read_cpuinfo(path: Path) -> dict[str, str]:
     """Fields of the first processor of `/proc/cpuinfo`; empty where the file does not exist."""
     try:

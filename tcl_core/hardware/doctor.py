@@ -20,7 +20,8 @@ from tcl_core.hardware import detect, display, llvm_cpu
 
 DISTRIBUTION = "tcl-studio"
 _PROJECT_FILE = Path(__file__).parents[2] / "pyproject.toml"
-_COMPILERS = ("c++", "g++", "clang++", "cl")
+_COMPILERS = ("cc", "gcc", "clang")
+"""As `library.linker` looks for them."""
 _NOTHING = 'extern "C" __global__ void nothing() {}'
 _LEAST_MEMORY_BYTES = 2 << 30
 _LEAST_DISK_BYTES = 1 << 30
@@ -123,7 +124,8 @@ def _cpu_target() -> Check:
 def _cuda() -> Check:
     device = detect.cuda_device()
     if device is None:
-        detail = "no device: cuda targets end at generated source"
+        loaded = detect.cuda_runtime_loads()
+        detail = "no device" if loaded else "TVM's runtime for it does not load: no driver, or no libcudart.so.13"
         mend = "Nothing is needed for CPU tuning; for a GPU see packaging/README.md."
         return Check(name="CUDA", ok=False, detail=detail, mend=mend, required=False)
     named = f"{device.name}, {device.arch}"
@@ -131,7 +133,7 @@ def _cuda() -> Check:
         compile_for(_NOTHING, device.arch)
     except RuntimeError as error:
         detail = f"{named}, and nothing compiles for it: {str(error).splitlines()[0]}"
-        mend = "Install NVRTC's bindings with `python -m pip install cuda-bindings`; see packaging/README.md."
+        mend = 'NVRTC is reached by `python -m pip install "cuda-bindings>=13,<14"`; see packaging/README.md.'
         return Check(name="CUDA", ok=False, detail=detail, mend=mend, required=False)
     return Check(name="CUDA", ok=True, detail=f"{named}, NVRTC compiles for it", mend="", required=False)
 
@@ -147,17 +149,15 @@ def _window(environ: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _compiler() -> Check:
-    """Who links an exported library and builds its C++ example."""
+    """Who links an exported library; its C++ example wants `g++` as well."""
     found = next((path for path in map(shutil.which, _COMPILERS) if path), None)
     if not found:
         try:
             found = "ziglang " + importlib.metadata.version("ziglang")
         except importlib.metadata.PackageNotFoundError:
-            mend = "Install one with `apt-get install g++`, or `python -m pip install ziglang`."
-            return Check(
-                name="C++ compiler", ok=False, detail="none: nothing can be exported", mend=mend, required=False
-            )
-    return Check(name="C++ compiler", ok=True, detail=found, mend="", required=False)
+            mend = "Install one with `apt-get install gcc`, or `python -m pip install ziglang`."
+            return Check(name="C compiler", ok=False, detail="none: nothing can be exported", mend=mend, required=False)
+    return Check(name="C compiler", ok=True, detail=found, mend="", required=False)
 
 
 def _machine() -> Iterator[Check]:

@@ -192,7 +192,7 @@ def _cuda_platform(config: TargetDict, threads: int | None, measure: bool, machi
     runnable = device is not None and device.arch.rstrip("af") == arch.rstrip("af")
     target_json = json.dumps(config, separators=(",", ":"))
     return Platform(
-        fingerprint=_fingerprint(repr(device) if runnable else "not here", target_json, 0),
+        fingerprint=_fingerprint(_gpu_identity(device) if device and runnable else "not here", target_json, 0),
         name=f"{device.name}, {arch}" if device and runnable else f"CUDA {arch} (not this machine)",
         kind="cuda",
         target_json=target_json,
@@ -236,6 +236,11 @@ def _cpu_identity(machine: Machine) -> str:
     """What makes two CPUs the same to a record. Memory is left out: adding some changes no kernel's latency."""
     caches = (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes)
     return json.dumps([machine.cpu, machine.architecture, machine.model, machine.physical_cores, caches])
+
+
+def _gpu_identity(device: CudaDevice) -> str:
+    """What makes two GPUs the same to a record; its limits are in the target."""
+    return json.dumps([device.name, device.arch, device.multiprocessors, device.l2_bytes])
 
 
 def _fingerprint(identity: str, target_json: str, threads: int) -> str:

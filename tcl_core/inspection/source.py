@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from tcl_core.cuda_compiler import source_only
 from tcl_core.domain import Platform
 from tcl_core.schedule_events import CodeText, Language, Place, PlaceKind
 
@@ -50,9 +51,11 @@ def generate(module: Any, platform: Platform, places: Sequence[Place]) -> tuple[
     from tvm.tirx import build
 
     module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
-    built = build(module, target=Target(json.loads(platform.target_json)))
     if platform.kind == "cuda":
-        return (read_cuda(built.imports[0].inspect_source(), places),)
+        with source_only():
+            built = build(module, target=Target(json.loads(platform.target_json)))
+        return tuple(read_cuda(kernels.inspect_source(), places) for kernels in built.imports)
+    built = build(module, target=Target(json.loads(platform.target_json)))
     return read_llvm(built.inspect_source("ll"), places), read_assembly(built.inspect_source("asm"), places)
 
 

@@ -23,6 +23,7 @@ from tcl_core.inspection import tree
 from tcl_core.inspection.words import Applied, attribute_words, decision_words, input_words, loop_at, words
 from tcl_core.schedule_events import Step
 from tcl_core.space.traces import SAMPLING_KINDS
+from tcl_core.tvm_import import import_tensor_intrinsics
 
 _ENTRY = "main"
 _UNTOUCHING = "Get"
@@ -70,6 +71,9 @@ def read_trace(module_json: str, trace_json: str) -> tuple[Trace, Schedule]:
     Raises:
         UserError: the trace does not apply, because another version of TVM made it.
     """
+    if "Tensorize" in trace_json:
+        for kind in ("llvm", "cuda"):
+            import_tensor_intrinsics(kind)
     module = tvm.ir.load_json(module_json)
     # A trace's JSON is only read by applying it; the second application is the one that is watched.
     first, schedule = (Schedule(module, seed=1, debug_mask="none", error_render_level="none") for _ in range(2))

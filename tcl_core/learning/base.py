@@ -111,4 +111,6 @@ class PlatformLearner(ABC):
     @property
     @abstractmethod
     def size_bytes(self) -> int:
-        """Bytes of all numbers that have to be kept to learn the next platform and to predict for all of them."""
+        """Bytes of all numbers that have to be kept to learn the next platform and to predict for all of them, but for
+        the context token of each, a dozen floats.
+        """

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from tcl_core.batches import FeatureLayout, Prediction, TokenBatch
 from tcl_core.config import CostModelConfig, OfflineConfig
 from tcl_core.cost_model.base import EpochReport, EpochWatch
 from tcl_core.cost_model.mamba_model import MambaModel
+from tcl_core.cost_model.offline import Appraisal, appraise
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.events import CancelToken
 from tcl_core.learning.base import LearnReport, PhaseReport, PlatformData, PlatformLearner
@@ -35,9 +37,18 @@ class _Baseline(PlatformLearner):
         return MambaModel(self._cost_model, self._layout, self._seed)
 
     def _train(
-        self, model: MambaModel, data: PlatformData, watch: EpochWatch | None, cancel: CancelToken | None
+        self,
+        model: MambaModel,
+        data: PlatformData,
+        watch: EpochWatch | None,
+        cancel: CancelToken | None,
+        *,
+        start_counts: bool = False,
     ) -> LearnReport:
+        """With `start_counts` the weights it begins with are kept when no pass is better, as CKD's are."""
         started = time.perf_counter()
+        start = copy.deepcopy(model.ranker.state_dict())
+        first = self._appraise(model, data).pairs if start_counts else None
         passes: list[EpochReport] = []
 
         def tell(report: EpochReport) -> None:
@@ -47,14 +58,18 @@ class _Baseline(PlatformLearner):
                 watch(report)
 
         model.train_offline(data.groups, data.validation, self._offline, tell, cancel)
-        kept = passes[passes[-1].best_epoch - 1]
+        best = passes[passes[-1].best_epoch - 1]
+        if first is not None and best.validation_pairs is not None and first > best.validation_pairs:
+            model.ranker.load_state_dict(start)
+            again = self._appraise(model, data)
+            best = replace(best, epoch=0, loss=None, validation_pairs=again.pairs, validation_top1=again.top1)
         phase = PhaseReport(
             phase="train",
             epochs=len(passes),
-            best_epoch=kept.epoch,
-            loss=kept.loss,
-            validation_pairs=kept.validation_pairs,
-            validation_top1=kept.validation_top1,
+            best_epoch=best.epoch,
+            loss=best.loss,
+            validation_pairs=best.validation_pairs,
+            validation_top1=best.validation_top1,
         )
         return LearnReport(
             platform=data.platform,
@@ -63,6 +78,10 @@ class _Baseline(PlatformLearner):
             seconds=time.perf_counter() - started,
             deployed=MODEL,
         )
+
+    @staticmethod
+    def _appraise(model: MambaModel, data: PlatformData) -> Appraisal:
+        return appraise(lambda batch: model.predict(batch).scores, data.validation)
 
     def _close_pass(self, model: MambaModel) -> None:
         """After every pass, with the weights of that pass."""
@@ -106,6 +125,7 @@ class FineTune(_Baseline):
     def __init__(self, cost_model: CostModelConfig, offline: OfflineConfig, layout: FeatureLayout, seed: int) -> None:
         super().__init__(cost_model, offline, layout, seed)
         self._model = self._new_model()
+        self._begun = False
 
     def learn(
         self,
@@ -114,7 +134,9 @@ class FineTune(_Baseline):
         cancel: CancelToken | None = None,
         old: Sequence[PlatformData] = (),
     ) -> LearnReport:
-        return self._train(self._model, data, watch, cancel)
+        report = self._train(self._model, data, watch, cancel, start_counts=self._begun)
+        self._begun = True
+        return report
 
     def predict(self, platform: str, batch: TokenBatch) -> Prediction:
         return self._model.predict(batch)
@@ -157,7 +179,7 @@ class Momentum(_Baseline):
     ) -> LearnReport:
         model = self._new_model() if self._last is None else self._model
         model.ranker.load_state_dict(self._slow.state_dict())
-        report = self._train(model, data, watch, cancel)
+        report = self._train(model, data, watch, cancel, start_counts=self._last is not None)
         if self._last is None:
             self._slow.load_state_dict(model.ranker.state_dict())
         self._model, self._last = model, data.platform

@@ -168,7 +168,7 @@ def _compile(module: Any, target: Any) -> Any:
         use_quick_compiler()
         config = _CUDA_CONFIG
     try:
-        with tvm.transform.PassContext(opt_level=3, config=config):
+        with target, tvm.transform.PassContext(opt_level=3, config=config):
             return tvm.compile(module, target)
     except Exception as error:
         # Code generation fails as any of TVM's exceptions, and for cuda as the compiler's own.

@@ -25,7 +25,7 @@ from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.libraries import Contest, OutputCheck, Timing
 from tcl_core.library.compare import check_outputs, contest, time_side_by_side, timing_of
-from tcl_core.library.contenders import Contender, onnxruntime_contender, tvm_contender
+from tcl_core.library.contenders import Contender, arrays, onnxruntime_contender, tvm_contender
 from tcl_core.tvm_threads import SPIN_COUNT, apart_from_pool
 
 _POLL_S = 0.1
@@ -157,7 +157,7 @@ def compare(
                 contender = onnxruntime_contender(source, request.threads, inputs)
             else:
                 contender = tvm_contender(source, request.kind, request.names, inputs)
-            outputs[name] = contender()
+            outputs[name] = arrays(contender())
         except Exception as error:  # noqa: BLE001  # whatever a contender's runtime raises: it is left out, with the reason
             result = _with_failure(result, _not_run(name), str(error))
             continue

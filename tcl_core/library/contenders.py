@@ -1,4 +1,4 @@
-"""One network, run by TVM or by onnxruntime: arrays in (by input name), arrays out (in order of the outputs)."""
+"""One network, run by TVM or by onnxruntime on arrays by input name; `arrays` gives what came out, in order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Contender = Callable[[], list[Array]]
-"""Runs on inputs it was given beforehand, so that feeding them is not timed."""
+Contender = Callable[[], Any]
+"""Runs on inputs it was given beforehand, and leaves its results where they are, so that neither way is timed."""
 
 _ERRORS_ONLY = 3
 
@@ -33,10 +33,10 @@ def tvm_contender(library: Any, kind: str, names: Sequence[str], inputs: Mapping
     main = machine["main"]
     arguments = [tvm.runtime.tensor(inputs[name], device=device) for name in names]
 
-    def run() -> list[Array]:
+    def run() -> Any:
         result = main(*arguments)
         device.sync()
-        return _arrays(result)
+        return result
 
     return run
 
@@ -56,14 +56,16 @@ def onnxruntime_contender(model: str | bytes, threads: int, inputs: Mapping[str,
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feed = dict(inputs)
 
-    def run() -> list[Array]:
-        return [np.asarray(array) for array in session.run(None, feed)]
+    def run() -> Any:
+        return session.run(None, feed)
 
     return run
 
 
-def _arrays(result: Any) -> list[Array]:
-    """A tensor, or a (nested) tuple of tensors, copied to the host."""
+def arrays(result: Any) -> list[Array]:
+    """What a contender returned, on the host: an array or a tensor, or a (nested) sequence of them."""
     if hasattr(result, "numpy"):
         return [np.asarray(result.numpy())]
-    return [array for part in result for array in _arrays(part)]
+    if isinstance(result, np.ndarray | np.generic):
+        return [np.asarray(result)]
+    return [array for part in result for array in arrays(part)]

@@ -62,7 +62,13 @@ int main(int argc, char** argv) {
   ffi::Function run = machine->GetFunction("@FUNCTION@").value();
 
 @INPUTS@
-  auto call = [&]() -> ffi::Any { return run(@ARGUMENTS@); };
+  // A GPU is still at work when a call returns.
+  ffi::Function wait = ffi::Function::GetGlobalRequired("runtime.Device_StreamSync");
+  auto call = [&]() -> ffi::Any {
+    ffi::Any outputs = run(@ARGUMENTS@);
+    wait(device, static_cast<int64_t>(0));
+    return outputs;
+  };
   Print(call());
   std::vector<double> milliseconds;
   for (int i = 0; i < 20; ++i) {
@@ -98,8 +104,14 @@ With the same wheels installed, in this folder (Linux; @COMPILER@):
 ./run ./@LIBRARY@
 ```
 
-Threads: as many as it was measured with (@THREADS@); set `TVM_NUM_THREADS` before the start for another number.
+@NEEDS@
 """
+
+_THREADS = """\
+Threads: as many as it was measured with (@THREADS@); set `TVM_NUM_THREADS` before the start for another number."""
+
+_GPU = """\
+The GPU needs its driver and `libcudart.so.13` of the CUDA 13 toolkit, from Python as from C++."""
 
 COMPILE_COMMAND = """\
 SITE=$(python -c "import pathlib, tvm; print(pathlib.Path(tvm.__file__).parent.parent)")
@@ -108,6 +120,9 @@ g++ -std=c++17 -O2 run.cpp -o run \\
   -L"$SITE/tvm/lib" -L"$SITE/tvm_ffi/lib" -Wl,-rpath,"$SITE/tvm/lib:$SITE/tvm_ffi/lib" \\
   -Wl,--no-as-needed -ltvm_runtime -ltvm_ffi"""
 """Shell text that compiles ``run.cpp`` where apache-tvm is installed; run by the tests as it stands."""
+
+_CUDA_RUNTIME = " -ltvm_runtime_cuda"
+"""What a library for a GPU is loaded by; Python's `import tvm` loads it, C++ has to link it."""
 
 
 def cpp_source(manifest: Mapping[str, Any]) -> str:
@@ -132,6 +147,7 @@ def cpp_source(manifest: Mapping[str, Any]) -> str:
 def readme(manifest: Mapping[str, Any]) -> str:
     """The bundle's README.md."""
     versions = manifest["versions"]
+    gpu = manifest["device"] == "cuda"
     return _fill(
         _README,
         NAME=manifest["network"]["name"],
@@ -141,7 +157,8 @@ def readme(manifest: Mapping[str, Any]) -> str:
         TVM=versions["apache-tvm"],
         FFI=f"=={versions['apache-tvm-ffi']}",
         COMPILER="clang++ takes the same options",
-        COMMAND=COMPILE_COMMAND,
+        COMMAND=COMPILE_COMMAND + (_CUDA_RUNTIME if gpu else ""),
+        NEEDS=_GPU if gpu else _THREADS,
         THREADS=str(manifest["platform"]["threads"]),
     )
 

@@ -82,7 +82,7 @@ def make_library(
         if platform.runnable:
             request = _request(loaded_model, imported.network, platform, paths, folder, config, timed)
             result = compare_in_child(request, cancel) if linker else _compare_here(request, libraries)
-        report = _report(result, built, config, failures)
+        report = _report(result, built, config, failures, platform)
         if out is None:
             return report
         manifest = make_manifest(
@@ -146,7 +146,7 @@ def _compare_here(request: CompareRequest, libraries: Mapping[str, Any]) -> Comp
 
 
 def _report(
-    result: CompareResult, built: BuiltLibrary, config: LibraryConfig, failures: tuple[str, ...]
+    result: CompareResult, built: BuiltLibrary, config: LibraryConfig, failures: tuple[str, ...], platform: Platform
 ) -> LibraryReport:
     return LibraryReport(
         path=None,
@@ -160,6 +160,7 @@ def _report(
         onnxruntime=result.timing("onnxruntime"),
         contests=result.contests,
         crashed=result.broken,
+        kind=platform.kind,
     )
 
 

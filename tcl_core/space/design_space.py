@@ -16,8 +16,8 @@ from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.domains import find_domains
 from tcl_core.space.recipes import recipes_of
-from tcl_core.space.thread_limits import thread_limits
 from tcl_core.space.traces import read_decisions, trace_json, with_decisions
+from tcl_core.thread_limits import thread_limits
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 

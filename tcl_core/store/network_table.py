@@ -20,6 +20,7 @@ from tcl_core.domain import (
 )
 from tcl_core.store.record_table import compress, decompress, storable
 from tcl_core.store.serialise import dumps, loads
+from tcl_core.thread_limits import thread_limits
 
 _TASK_COLUMNS = "t.key, l.name, l.weight, t.module_json, t.flops, t.bytes_moved, t.dtype, t.axes, t.arguments, t.anchor"
 
@@ -225,8 +226,9 @@ def sketches(connection: sqlite3.Connection, task_key: str, platform: str) -> tu
         Sketch(
             task_key=task_key,
             index=position,
-            trace_json=decompress(trace),
+            trace_json=text,
             domains=loads(tuple[DecisionDomain, ...], decompress(domains)),
+            limits=thread_limits(text),
         )
-        for position, trace, domains in rows
+        for position, text, domains in ((position, decompress(trace), domains) for position, trace, domains in rows)
     )

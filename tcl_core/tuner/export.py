@@ -13,7 +13,7 @@ from tcl_core.libraries import LibraryReport
 from tcl_core.library.linker import find_linker
 from tcl_core.library.make import make_library
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
-from tcl_core.store import Workspace
+from tcl_core.store import RunRow, Workspace
 from tcl_core.store.run_choice import choose_network, newest_run
 from tcl_core.tuner.opening import Opened, open_network, with_stored_tasks
 
@@ -51,16 +51,32 @@ def open_tuned(workspace: Workspace, name: str | None) -> Opened:
     """Open a network that was tuned in a workspace, as its newest run opened it.
 
     Raises:
-        UserError: no such network, more than one and none named, the ONNX file changed or is gone.
+        UserError: no such network, more than one and none named, the ONNX file changed or is gone, or all its records
+            are of other hardware.
     """
     network = choose_network(workspace, name)
-    config = newest_run(workspace, network).config
-    opened = open_network(config.network, config.target, config.threads, config.network_config)
+    run = newest_run(workspace, network)
+    opened = open_network(run.config.network, run.config.target, run.config.threads, run.config.network_config)
     if opened.imported.network.digest != network.digest:
         raise UserError(
             "network", f"{network.path} changed since it was tuned; restore it, or tune the changed network."
         )
-    return with_stored_tasks(workspace, opened)
+    opened = with_stored_tasks(workspace, opened)
+    _require_records(workspace, opened, run)
+    return opened
+
+
+def _require_records(workspace: Workspace, opened: Opened, run: RunRow) -> None:
+    """Refuse what was tuned on other hardware alone: none of its records would apply."""
+    here = opened.platform
+    if run.platform == here.fingerprint or workspace.best_records(here.fingerprint, [one.key for one in opened.tasks]):
+        return
+    names = {platform.fingerprint: platform.name for platform in workspace.platforms()}
+    raise UserError(
+        "library",
+        f"{opened.imported.network.name} was tuned on {names[run.platform]}, and here its target is {here.name}, of "
+        "which this workspace has no record; build the library there, or tune it here.",
+    )
 
 
 def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:

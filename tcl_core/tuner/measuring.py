@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from tcl_core.batches import Selection
-from tcl_core.config import MeasureConfig, SchedulerConfig
+from tcl_core.config import MeasureConfig
 from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Rationale, Record, Replay, Source
 from tcl_core.hardware.detect import detect
 from tcl_core.measure import Measurer
@@ -30,22 +30,8 @@ class Chosen:
 
 def measurer_for(platform: Platform, config: MeasureConfig) -> Measurer:
     """A measurer with as many workers as the config says, or as this machine has cores to offer."""
-    return Measurer(platform, replace(config, compile_workers=_workers(config)))
-
-
-def scheduling_on(platform: Platform, config: SchedulerConfig, measure: MeasureConfig) -> SchedulerConfig:
-    """The config for this platform: on a GPU a task begins with as many candidates as compile side by side.
-
-    There a kernel takes ten times as long to compile as to time, so that the other cores would wait for two, and
-    random candidates are far apart: 35 - 930 us of one convolution on an H200, where a CPU's are within a tenth.
-    """
-    if platform.kind != "cuda":
-        return config
-    return replace(config, first_round=max(config.first_round, min(_workers(measure), config.round_size)))
-
-
-def _workers(config: MeasureConfig) -> int:
-    return config.compile_workers or min(detect().cores, _MOST_COMPILERS)
+    workers = config.compile_workers or min(detect().cores, _MOST_COMPILERS)
+    return Measurer(platform, replace(config, compile_workers=workers))
 
 
 def rationale_of(selection: Selection, place: int, score: float | None) -> Rationale:

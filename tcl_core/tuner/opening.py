@@ -88,6 +88,17 @@ def require_runnable(platform: Platform, command: str) -> None:
         )
 
 
+def is_here(platform: Platform) -> bool:
+    """Whether a platform that a workspace remembers is this machine's: the folder may have been copied to another."""
+    if not platform.runnable:
+        return False
+    try:
+        here = resolve_platform(platform.target_json, platform.threads, measure=False)
+    except UserError:  # fewer cores than it was measured with, or a GPU's target that is unknown here
+        return False
+    return here.fingerprint == platform.fingerprint
+
+
 def enter_workspace(workspace: Workspace, opened: Opened) -> Opened:
     """Put network and platform into a workspace; returns the network with the tasks as the workspace holds them.
 

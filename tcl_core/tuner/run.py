@@ -42,7 +42,7 @@ from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
 from tcl_core.tuner.lesson import is_due, lesson
 from tcl_core.tuner.loan import RunLoan
-from tcl_core.tuner.measuring import measured_records, measurer_for, rank_correlation, requests_of, scheduling_on
+from tcl_core.tuner.measuring import measured_records, measurer_for, rank_correlation, requests_of
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
 from tcl_core.tuner.starting import RunModel, run_origin, start_notice
@@ -98,8 +98,7 @@ class Tuner:
         loaded = self._opened.loaded if self._opened else read_network(config.network, config.network_config)
         platform = self._opened.platform if self._opened else resolve_platform(config.target, config.threads)
         require_runnable(platform, "tune")
-        scheduling = scheduling_on(platform, config.scheduler, config.measure)
-        self._scheduler = TaskScheduler(scheduling, platform.features.peak_flops)
+        self._scheduler = TaskScheduler(config.scheduler, platform.features.peak_flops)
         # From here on TVM loads in the measurer's process, while the network is imported and the first round searched.
         with measurer_for(platform, config.measure) as measurer:
             opened = self._opened or open_on(loaded, platform, config.network_config)

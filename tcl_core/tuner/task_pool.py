@@ -96,7 +96,8 @@ class TaskPool:
             if not len(choices) or space.size == 1:
                 continue
             every = np.repeat(choices, math.ceil(size * _SPARE / len(parents)), axis=0)
-            found.update(dict.fromkeys(space.candidates(mutation.mutate(every, generator))))
+            bred = mutation.mutate(every, generator)
+            found.update(dict.fromkeys(space.candidates(bred[space.allowed(bred)])))
         return _shuffled(list(found), generator)
 
     def _ordered(

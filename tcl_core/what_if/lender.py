@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from tcl_core.measure import Measurer
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
 from tcl_core.tuner.measuring import record_of, requests_of
+from tcl_core.tuner.opening import is_here
 
 MeasurerOf = Callable[[Platform, MeasureConfig], Measurer]
 
@@ -61,7 +63,8 @@ class WorkspaceLender:
         self._folder, self._measurer, self._free = Path(folder), measurer, free
         self._model: tuple[CostModel | None, str] | None = None
         with Workspace.open(self._folder, create=False, read_only=True) as workspace:
-            self.platform = find_platform(workspace, platform)
+            found = find_platform(workspace, platform)
+            self.platform = found if is_here(found) else replace(found, runnable=False)
             task = find_task(workspace, task_key)
             self._records = list(workspace.records(task_key=task_key, platform=platform))
             stored = workspace.sketches(task_key, platform)

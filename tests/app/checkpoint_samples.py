@@ -201,4 +201,5 @@ def _done(command: told.ExportCheckpoint | told.SetDefault | told.RemoveCheckpoi
             return told.CheckpointDone(deed=told.Deed.DEFAULT, path="", sentence=sentence)
         case told.RemoveCheckpoint():
             sentence = f"Removed {command.name}."
-            return told.CheckpointDone(deed=told.Deed.REMOVED, path=command.name, sentence=sentence)
+            path = next((one.path for one in checkpoints() if one.key == command.name), command.name)
+            return told.CheckpointDone(deed=told.Deed.REMOVED, path=path, sentence=sentence)

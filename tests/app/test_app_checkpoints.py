@@ -199,8 +199,11 @@ def test_export_remove_and_a_refused_import(studio: Studio, qtbot: QtBot) -> Non
     assert chosen is not None
     studio.checkpoints.export_checkpoint(chosen, "/tmp/out.safetensors")
     qtbot.waitUntil(lambda: banner.text == "Exported 3 to /tmp/out.safetensors.", timeout=WAIT_MS)
+    form = studio.window.run_panel.form
+    form.choose_checkpoint(chosen.path)
     click(qtbot, view.remove_button)
     qtbot.waitUntil(lambda: banner.text == "Removed 3.", timeout=WAIT_MS)
+    assert form.request.checkpoint is None
     studio.checkpoints.import_checkpoint("/tmp/notes.txt")
     qtbot.waitUntil(lambda: "notes.txt is no checkpoint" in banner.text, timeout=WAIT_MS)
     assert studio.models.run.activity is Activity.READY and not studio.models.training.active

@@ -85,6 +85,30 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: "Exported to /exports/here" in window.banner.text, timeout=WAIT_MS)
 
 
+def test_a_filter_that_matches_nothing_says_so(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    panel = studio.window.task_panel
+    qtbot.keyClicks(panel._filter, "conv")
+    assert 0 < panel.proxy.rowCount() < 15 and not panel._no_match.isVisible()
+    qtbot.keyClicks(panel._filter, "olution of nothing")
+    assert panel._no_match.isVisible() and "“convolution of nothing”" in panel._no_match.text()
+    panel._filter.clear()
+    assert panel.proxy.rowCount() == 15 and not panel._no_match.isVisible()
+
+
+def test_a_target_is_chosen_or_written(open_studio: Open) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    assert form.request.target == "cpu"
+    assert [form._target.itemText(row) for row in range(form._target.count())][-1] == "cuda"
+    form._target.setCurrentIndex(2)
+    assert form.request.target == "cpu:x86-64-v3"
+    form._target.setEditText(' {"kind": "llvm"} ')
+    assert form.request.target == '{"kind": "llvm"}'
+    form._target.setEditText("")
+    assert form.request.target == "cpu"
+
+
 def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     open_sample(qtbot, studio)

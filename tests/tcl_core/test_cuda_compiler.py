@@ -53,7 +53,7 @@ class FakeNvrtc:
 
     def nvrtcCreateProgram(self, code: bytes, name: bytes, count: int, headers: None, names: None) -> tuple[int, str]:
         self._code = code.decode()
-        return 0, "program"
+        return int("hopeless" in self._code), "program"
 
     def nvrtcCompileProgram(self, program: str, count: int, options: list[bytes]) -> tuple[int]:
         assert count == len(options)
@@ -64,7 +64,7 @@ class FakeNvrtc:
         return 0, 5
 
     def nvrtcGetProgramLog(self, program: str, into: bytearray) -> None:
-        into[:] = b"line 3"
+        into[:] = b"line 3\n\0"
 
     def nvrtcGetCUBINSize(self, program: str) -> tuple[int, int]:
         return 0, 5
@@ -119,9 +119,11 @@ def test_source_of_another_tvm_is_left_to_it() -> None:
 
 
 def test_the_compilers_words_are_kept(nvrtc: FakeNvrtc) -> None:
-    with pytest.raises(RuntimeError, match="NVRTC: line 3"):
+    with pytest.raises(RuntimeError, match=r"^NVRTC: line 3$"):
         cuda_compiler.compile_for("refused", "sm_90")
     assert nvrtc.destroyed == 1
+    with pytest.raises(RuntimeError, match="NVRTC does not begin: 1"):
+        cuda_compiler.compile_for("hopeless", "sm_90")
 
 
 def test_without_the_bindings_the_mend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +137,16 @@ def test_without_the_bindings_the_mend_is_named(monkeypatch: pytest.MonkeyPatch)
 def test_tvm_compiles_by_it(nvrtc: FakeNvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TVM_CUDA_COMPILE_MODE", raising=False)
     cuda_compiler.use_quick_compiler()
+    with TARGET:
+        assert bytes(tvm_ffi.get_global_func(CALLBACK)(FLOATS)) == b"cubin"
+
+
+@pytest.mark.usefixtures("tvms_own")
+def test_source_alone_is_not_compiled(nvrtc: FakeNvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TVM_CUDA_COMPILE_MODE", raising=False)
+    cuda_compiler.use_quick_compiler()
+    with TARGET, cuda_compiler.source_only():
+        assert bytes(tvm_ffi.get_global_func(CALLBACK)(FLOATS)) == b""
     with TARGET:
         assert bytes(tvm_ffi.get_global_func(CALLBACK)(FLOATS)) == b"cubin"
 

@@ -58,6 +58,7 @@ def test_networks_and_minutes_reach_the_bench_that_takes_them(
             ["quality", "--network", "a.onnx", "--network", "b.onnx"],
             "A race is over one network; give one --network at a time.",
         ),
+        (["throughput", "--target", "cuda", "--keep"], "name a --baseline to keep"),
     ],
 )
 def test_an_option_that_a_bench_lacks_is_refused(

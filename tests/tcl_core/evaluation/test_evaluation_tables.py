@@ -11,6 +11,7 @@ import pytest
 
 from tcl_core.dataset.base import Dataset
 from tcl_core.errors import UserError
+from tcl_core.evaluation import platforms
 from tcl_core.evaluation.cells import CellProgress
 from tcl_core.evaluation.chains import WHOLE
 from tcl_core.evaluation.context import Context
@@ -55,6 +56,34 @@ def test_models(make_context: Make) -> None:
         assert row["train_s"] >= 0
     assert found["mamba"]["parameters"] > 1000
     assert found["xgb"]["per_second"] < found["mamba"]["per_second"], "replays are part of its price"
+
+
+def test_no_table_teaches_what_it_tests(make_context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the tasks that are tested on, "t" is a training network's and "u" the validation network's, too."""
+    taught: dict[str, set[str]] = {"groups": set(), "validation": set()}
+
+    def note(groups: Any, validation: Any) -> None:
+        taught["groups"].update(group.task_key for group in groups)
+        taught["validation"].update(group.task_key for group in validation)
+
+    fit, data = Context.fit, platforms.PlatformData
+
+    def noted_fit(self: Context, model: Any, groups: Any, validation: Any, *rest: Any) -> Any:
+        note(groups, validation)
+        return fit(self, model, groups, validation, *rest)
+
+    def noted_data(**given: Any) -> Any:
+        note(given["groups"], given["validation"])
+        return data(**given)
+
+    monkeypatch.setattr(Context, "fit", noted_fit)
+    monkeypatch.setattr(platforms, "PlatformData", noted_data)
+    for name in ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot"):
+        for keys in taught.values():
+            keys.clear()
+        computed(make_context(), name)
+        assert taught["groups"] and taught["groups"] <= {"a", "b", "c"}, name
+        assert taught["validation"] == {"v"}, name
 
 
 def test_efficiency_and_ablation_share_their_cells(make_context: Make) -> None:

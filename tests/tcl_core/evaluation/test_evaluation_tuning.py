@@ -118,10 +118,13 @@ def test_trials_and_seconds_until_the_cold_run_s_last_estimate(
     assert finished_seeds(context, (0, 1)) == ()
     found = compared(context).to_json()
     assert finished_seeds(context, (0, 1)) == (0,)
-    assert found == {"sample": {"cold_trials": 5, "warm_trials": 2, "cold_s": 50, "warm_s": 20, "final_ms": 8000}}
+    figures = {"cold_trials": 5, "warm_trials": 2, "cold_s": 50, "warm_s": 20, "final_ms": 8000, "never": 0}
+    assert found == {"sample": figures}
     assert [config.checkpoint for config in run.seen] == ["none", str(Path(checkpoint).resolve())]
     assert run.seen[0].workspace != run.seen[1].workspace
     assert run.closed == 2
+    compared(context, (1,))
+    assert [config.checkpoint for config in run.seen[2:]] == [str(Path(checkpoint).resolve()), "none"]
 
 
 def test_what_counts_is_timed_anew(
@@ -149,7 +152,7 @@ def test_a_goal_met_and_a_start_that_never_gets_there(
     context = with_checkpoint(make_context, checkpoint)
     context.cache = context.cache / "apart"
     result = compared(context)
-    assert result.to_json()["sample"]["warm_trials"] is None
+    assert (result.to_json()["sample"]["warm_trials"], result.to_json()["sample"]["never"]) == (None, 1)
     assert [verdict.met for verdict in result.verdicts()] == [False]
 
 

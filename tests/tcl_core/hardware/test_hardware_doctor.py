@@ -26,7 +26,7 @@ def test_everything_the_main_job_needs_is_here(checks):
         "CUDA",
         "Qt libraries",
         "Display",
-        "C++ compiler",
+        "C compiler",
         "mamba-ssm",
     }
 
@@ -95,7 +95,7 @@ def test_a_gpu_needs_a_compiler(monkeypatch):
 
     assert (check.ok, check.required) == (False, False)
     assert check.detail == "NVIDIA H200, sm_90, and nothing compiles for it: NVRTC's bindings are not installed"
-    assert "pip install cuda-bindings" in check.mend
+    assert 'pip install "cuda-bindings' in check.mend
 
 
 @pytest.mark.usefixtures("gpu")
@@ -104,6 +104,14 @@ def test_a_gpu_with_a_compiler_is_well(monkeypatch):
     monkeypatch.setattr(doctor, "compile_for", lambda code, arch: asked.append(arch) or b"cubin")
 
     assert (doctor._cuda().ok, doctor._cuda().mend, asked) == (True, "", ["sm_90", "sm_90"])
+
+
+@pytest.mark.parametrize(("loads", "told"), [(True, "no device"), (False, "runtime for it does not load")])
+def test_why_there_is_no_gpu_is_told(monkeypatch, loads, told):
+    monkeypatch.setattr(detect, "cuda_device", lambda: None)
+    monkeypatch.setattr(detect, "cuda_runtime_loads", lambda: loads)
+
+    assert told in doctor._cuda().detail and not doctor._cuda().required
 
 
 def test_instructions_hidden_by_a_virtual_machine_are_told(monkeypatch):
@@ -120,7 +128,7 @@ def test_no_compiler_is_no_obstacle_but_told(monkeypatch):
     check = doctor._compiler()
 
     assert (check.ok, check.required) == (False, False)
-    assert "g++" in check.mend
+    assert "gcc" in check.mend
 
 
 def missing(name: str) -> str:

@@ -160,11 +160,25 @@ def test_slow_weights_follow_by_momentum():
     taught.learn(data("a"))
     start = {name: value.clone() for name, value in taught.slow.state_dict().items()}
 
-    taught.learn(data("b"))
+    taught.learn(data("b", validation=()))
 
     fast = taught.fast.state_dict()
     for name, slow in taught.slow.state_dict().items():
         np.testing.assert_allclose(slow, start[name] + 0.1 * (fast[name] - start[name]), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["fine-tune", "momentum"])
+def test_what_it_begins_with_is_kept_where_no_pass_is_better(name):
+    """As the phases of continual learning have it: a platform that teaches the opposite, judged by the first one."""
+    first, second = platform_data("a", tasks=12), platform_data("b", tasks=12)
+    taught = make_learner(name, QUICK_LEARNER, COST_MODEL, replace(QUICK, epochs=8, patience=8), LAYOUT, 0)
+    taught.learn(first)
+    before = scores(taught, "a")
+
+    report = taught.learn(replace(second, platform="a", validation=first.validation))
+
+    assert report.phases[0].best_epoch == 0
+    np.testing.assert_array_equal(scores(taught, "a"), before)
 
 
 def test_an_unknown_name_is_a_sentence_that_lists_the_known():

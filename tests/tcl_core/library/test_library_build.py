@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from tcl_core.domain import Failure, Record, Stage
 from tcl_core.errors import UserError
 from tcl_core.library import build
 from tcl_core.library.build import build_tuned, build_untuned
-from tcl_core.library.contenders import onnxruntime_contender, tvm_contender
+from tcl_core.library.contenders import arrays, onnxruntime_contender, tvm_contender
 
 NO_RECORD, NOT_APPLIED = "no record that ran", "its best record no longer applies"
 IDS = {"ids": np.arange(ROWS, dtype=np.int64)}
 
 
 def run(executable: Any) -> np.ndarray:
-    return tvm_contender(executable, "llvm", ["ids"], IDS)()[0]
+    return arrays(tvm_contender(executable, "llvm", ["ids"], IDS)())[0]
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +99,9 @@ def test_a_target_without_code_generation_is_a_sentence(imported: Any) -> None:
     with pytest.raises(UserError, match="cannot compile the network") as caught:
         build_tuned(imported.module, json.dumps({"kind": "vulkan"}), {}, imported.tasks)
     assert caught.value.stage == "library"
+
+
+def test_what_a_contender_returns_is_read_in_order() -> None:
+    tensor = SimpleNamespace(numpy=lambda: np.arange(3))
+    found = arrays([np.float32(2.0), (tensor, np.ones((2, 2)))])
+    assert [array.tolist() for array in found] == [2.0, [0, 1, 2], [[1.0, 1.0], [1.0, 1.0]]]

@@ -14,6 +14,7 @@ from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryReport, LibraryTask, OutputCheck, Timing
 from tcl_core.library import bundle
 from tcl_core.library.bundle import export_bundle, file_stem, is_bundle, make_manifest, require_replaceable
+from tcl_core.library.cpp_example import COMPILE_COMMAND, cpp_source, readme
 
 
 @pytest.fixture
@@ -187,3 +188,11 @@ def test_a_broken_manifest_is_no_bundle(tmp_path: Path) -> None:
         assert not is_bundle(tmp_path)
     shutil.rmtree(tmp_path / "none", ignore_errors=True)
     assert not is_bundle(tmp_path / "none")
+
+
+def test_a_gpus_bundle_links_its_runtime_and_says_what_it_needs(manifest: dict[str, Any]) -> None:
+    own, gpu = readme(manifest), readme(manifest | {"device": "cuda"})
+    assert f"{COMPILE_COMMAND}\n" in own and "TVM_NUM_THREADS" in own and "libcudart" not in own
+    assert f"{COMPILE_COMMAND} -ltvm_runtime_cuda\n" in gpu and "libcudart.so.13" in gpu
+    assert "@" not in own + gpu
+    assert "DLDevice device{kDLCUDA, 0};" in cpp_source(manifest | {"device": "cuda"})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tcl_core.measure.arguments import Arguments
-from tcl_core.measure.kernel import Compiler
+from tcl_core.measure.kernel import Compiler, KernelTimer
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +69,17 @@ def test_the_same_code_as_the_default_build_without_its_checks(compiler: Compile
     ours = compiler.compile(modules["matmul"])._runtime_module
     assert ours.inspect_source("ll") == theirs.inspect_source("ll")
     assert len(ours.inspect_source("ll")) < len(checked.inspect_source("ll"))
+
+
+@pytest.mark.parametrize(("busy_s", "numbers"), [(0.0, [1, 1, 7]), (0.0005, [1, 63, 63])])
+def test_a_gpu_is_kept_busy_while_it_is_timed(busy_s: float, numbers: list[int]) -> None:
+    """A run on its own waits for its launch: the first reading says how many runs are enough to hide that."""
+    asked: list[int] = []
+
+    def time_evaluator(entry: str, device: object, *, number: int, repeat: int) -> object:
+        asked.append(number)
+        return lambda *_tensors: SimpleNamespace(results=[8e-6])
+
+    timer = KernelTimer(SimpleNamespace(time_evaluator=time_evaluator), None, [], None, busy_s)
+    assert [timer.run(number) for number in (1, 1, 7)] == [8e-6] * 3
+    assert asked == numbers

@@ -94,3 +94,18 @@ def test_an_empty_workspace_is_refused(tmp_path: Path) -> None:
     Workspace.open(tmp_path / "w").close()
     with pytest.raises(UserError, match="holds no network yet"):
         obey(VerifyLibrary(workspace=str(tmp_path / "w"), network=None))
+
+
+def test_what_was_tuned_on_other_hardware_alone_is_not_built_untuned(cpu_platform: Platform) -> None:
+    records: list[str] = []
+    workspace = SimpleNamespace(
+        best_records=lambda platform, keys: records,
+        platforms=lambda: (replace(cpu_platform, fingerprint="there", name="the big one"),),
+    )
+    network = SimpleNamespace(network=SimpleNamespace(name="net"))
+    opened = SimpleNamespace(platform=cpu_platform, tasks=(), imported=network)
+    export._require_records(workspace, opened, SimpleNamespace(platform=cpu_platform.fingerprint))
+    with pytest.raises(UserError, match=r"net was tuned on the big one, and here its target is .*; build the library"):
+        export._require_records(workspace, opened, SimpleNamespace(platform="there"))
+    records.append("one")
+    export._require_records(workspace, opened, SimpleNamespace(platform="there"))

@@ -1,4 +1,4 @@
-"""How many workers compile side by side, and what a round is made of on each kind of platform."""
+"""How many workers compile side by side."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tcl_core.config import MeasureConfig, SchedulerConfig
+from tcl_core.config import MeasureConfig
 from tcl_core.domain import Platform
 from tcl_core.hardware.detect import detect
 from tcl_core.measure import Measurer
@@ -27,16 +27,3 @@ def test_there_is_a_worker_for_each_core_unless_told_otherwise(
 def test_a_measurer_is_told_how_many(cpu_platform: Platform) -> None:
     with pytest.raises(ValueError, match="worker"):
         Measurer(cpu_platform, MeasureConfig())
-
-
-def test_on_a_gpu_a_task_begins_with_what_compiles_side_by_side(
-    cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "detect", lambda: replace(detect(), cores=12))
-    config, gpu = SchedulerConfig(first_round=2, round_size=8), replace(cpu_platform, kind="cuda")
-    assert measuring.scheduling_on(cpu_platform, config, MeasureConfig()) == config
-    rounds = {
-        workers: measuring.scheduling_on(gpu, config, MeasureConfig(compile_workers=workers)).first_round
-        for workers in (1, 5, 0)
-    }
-    assert rounds == {1: 2, 5: 5, 0: 8}

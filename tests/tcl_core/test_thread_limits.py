@@ -11,7 +11,7 @@ import pytest
 from tcl_core.domain import Failure, Task, ThreadLimit
 from tcl_core.search.population import DecisionSpace
 from tcl_core.space.design_space import DesignSpace
-from tcl_core.space.thread_limits import thread_limits
+from tcl_core.thread_limits import thread_limits
 from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
 
 BOUNDS = [

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tcl_core.domain import ThreadLimit
-from tcl_core.space.traces import SAMPLING_KINDS
 
 Factor = tuple[int, int]
 
 _LEAST, _MOST = "meta_schedule.thread_extent_low_inclusive", "meta_schedule.thread_extent_high_inclusive"
 _THREADS = "threadIdx.x"
+_SAMPLING = "Sample"
+"""How the instructions that take a decision begin."""
 
 
 def thread_limits(trace_json: str) -> tuple[ThreadLimit, ...]:
@@ -28,6 +29,8 @@ def thread_limits(trace_json: str) -> tuple[ThreadLimit, ...]:
     Args:
         trace_json: as `Sketch.trace_json`.
     """
+    if _LEAST not in trace_json:  # spares a processor's traces the reading
+        return ()
     instructions: list[Sequence[Any]] = json.loads(trace_json)[0]
     bounds = {attributes[0]: inputs[1] for kind, inputs, attributes, _ in instructions if kind == "Annotate"}
     if not {_LEAST, _MOST} <= bounds.keys():
@@ -54,5 +57,5 @@ def _factors_of_loops(instructions: Sequence[Sequence[Any]]) -> dict[str, tuple[
             loops |= {loop: (drawn[name],) for loop, name in parts if isinstance(name, str) and name in drawn}
         elif kind == "Fuse" and all(loop in loops for loop in inputs):
             loops[outputs[0]] = tuple(factor for loop in inputs for factor in loops[loop])
-        slot += kind in SAMPLING_KINDS
+        slot += kind.startswith(_SAMPLING)
     return loops
