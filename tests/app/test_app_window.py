@@ -250,7 +250,7 @@ def test_the_wheel_changes_only_the_field_at_work(open_studio: Open, qtbot: QtBo
     for box in (*form.findChildren(QAbstractSpinBox), *form.findChildren(QComboBox)):
         turn(box)
     assert form.request == before
-    sampler = form.findChildren(QComboBox)[0]
+    sampler = next(box for box in form.findChildren(QComboBox) if box.currentText() == before.sampler)
     sampler.setFocus()
     qtbot.waitUntil(sampler.hasFocus)
     turn(sampler)
