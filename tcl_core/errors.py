@@ -32,3 +32,9 @@ class OpenShapes(UserError):
 
 class Interrupted(Exception):
     """The watcher asked for a stop; everything measured so far is committed. Exit status 130."""
+
+
+def first_line(error: BaseException) -> str:
+    """What a foreign error says, as a part of a sentence: its first line that holds anything, without its full stop."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200].rstrip(".") if lines else type(error).__name__

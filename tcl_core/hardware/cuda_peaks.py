@@ -12,7 +12,7 @@ from typing import Any
 from tvm.script import tirx as T  # noqa: N812 - TVMScript's own convention
 
 from tcl_core.cuda_compiler import use_quick_compiler
-from tcl_core.errors import UserError
+from tcl_core.errors import UserError, first_line
 from tcl_core.hardware.peaks import Peaks
 
 _THREADS = 256
@@ -43,9 +43,9 @@ def measure_cuda_peaks(target_json: str, multiprocessors: int) -> Peaks:
         copying_s = _seconds(copy(_COPIED), target_json, (_COPIED, _COPIED))
     except Exception as error:
         # The compiler and the driver fail in ways of their own; whichever it is, nothing can be tuned for this device.
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = (lines[0] if lines else type(error).__name__)[:200].rstrip(".")
-        raise UserError("target", f"The CUDA device cannot be used ({reason}); see `main.py doctor`.") from error
+        raise UserError(
+            "target", f"The CUDA device cannot be used ({first_line(error)}); see `main.py doctor`."
+        ) from error
     flops = 2.0 * blocks * _THREADS * _CHAINS * _STEPS * _UNROLLED
     return Peaks(flops=flops / computing_s, bandwidth_bytes_s=2.0 * 4 * _COPIED / copying_s)
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,11 +16,12 @@ from tcl_core.batches import FeatureLayout, Prediction, TokenBatch
 from tcl_core.config import CostModelConfig, OfflineConfig
 from tcl_core.cost_model.base import EpochReport, EpochWatch
 from tcl_core.cost_model.mamba_model import MambaModel
-from tcl_core.cost_model.offline import Appraisal, appraise
+from tcl_core.cost_model.offline import NOT_APPRAISED, appraise
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.events import CancelToken
 from tcl_core.learning.base import LearnReport, PhaseReport, PlatformData, PlatformLearner
 from tcl_core.learning.column import make_ranker, no_prediction, numbers_bytes, predict
+from tcl_core.learning.phase import Beginning
 
 MODEL = "model"
 
@@ -47,8 +47,8 @@ class _Baseline(PlatformLearner):
     ) -> LearnReport:
         """With `start_counts` the weights it begins with are kept when no pass is better, as CKD's are."""
         started = time.perf_counter()
-        start = copy.deepcopy(model.ranker.state_dict())
-        first = self._appraise(model, data).pairs if start_counts else None
+        first = appraise(lambda batch: model.predict(batch).scores, data.validation) if start_counts else NOT_APPRAISED
+        beginning = Beginning(model.ranker, first)
         passes: list[EpochReport] = []
 
         def tell(report: EpochReport) -> None:
@@ -59,10 +59,8 @@ class _Baseline(PlatformLearner):
 
         model.train_offline(data.groups, data.validation, self._offline, tell, cancel)
         best = passes[passes[-1].best_epoch - 1]
-        if first is not None and best.validation_pairs is not None and first > best.validation_pairs:
-            model.ranker.load_state_dict(start)
-            again = self._appraise(model, data)
-            best = replace(best, epoch=0, loss=None, validation_pairs=again.pairs, validation_top1=again.top1)
+        if beginning.restored(best.validation_pairs):
+            best = replace(best, epoch=0, loss=None, validation_pairs=first.pairs, validation_top1=first.top1)
         phase = PhaseReport(
             phase="train",
             epochs=len(passes),
@@ -78,10 +76,6 @@ class _Baseline(PlatformLearner):
             seconds=time.perf_counter() - started,
             deployed=MODEL,
         )
-
-    @staticmethod
-    def _appraise(model: MambaModel, data: PlatformData) -> Appraisal:
-        return appraise(lambda batch: model.predict(batch).scores, data.validation)
 
     def _close_pass(self, model: MambaModel) -> None:
         """After every pass, with the weights of that pass."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from torch import nn
 
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import EpochReport, EpochWatch
@@ -30,6 +31,26 @@ class Watched:
     total: int | None = None
 
 
+class Beginning:
+    """The weights that a training begins with, and how good they are.
+
+    Attributes:
+        appraisal: `NOT_APPRAISED` where they mean nothing and are never kept.
+    """
+
+    def __init__(self, network: nn.Module, appraisal: Appraisal) -> None:
+        self.appraisal = appraisal
+        self._network, self._weights = network, copy.deepcopy(network.state_dict())
+
+    def restored(self, kept: float | None) -> bool:
+        """Whether they are better than what was kept of the training, by `Appraisal.value`; then they are back."""
+        first = self.appraisal.value
+        if first is None or kept is None or first <= kept:
+            return False
+        self._network.load_state_dict(self._weights)
+        return True
+
+
 def run_phase(
     name: str,
     course: Course[Group],
@@ -48,8 +69,8 @@ def run_phase(
     Raises:
         Interrupted, UserError: as `OfflineTraining.run`.
     """
-    start = copy.deepcopy(course.network.state_dict())
-    appraisals = [appraise() if start_counts else NOT_APPRAISED]
+    beginning = Beginning(course.network, appraise() if start_counts else NOT_APPRAISED)
+    appraisals = [beginning.appraisal]
     losses: list[float | None] = []
 
     def validate() -> Appraisal:
@@ -63,11 +84,7 @@ def run_phase(
 
     training = OfflineTraining(course, config, appraise=validate, rng=rng, watch=tell, cancel=watched.cancel)
     training.run()
-    best, first = training.best_epoch, appraisals[0].value
-    kept = appraisals[best].value
-    if first is not None and kept is not None and first > kept:
-        course.network.load_state_dict(start)
-        best = 0
+    best = 0 if beginning.restored(appraisals[training.best_epoch].value) else training.best_epoch
     return PhaseReport(
         phase=name,
         epochs=len(losses),

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
-from tcl_core.errors import UserError
+from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
 from tcl_core.network.nodes import STANDARD
 from tcl_core.network.simplify import simplify
@@ -160,7 +160,7 @@ def _load_external(path: Path, model: Any) -> None:
         external.load_external_data_for_model(model, str(path.parent.resolve()))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise UserError(
-            "network", f"The external data of '{path}' cannot be read ({_first_line(error)}); copy it again."
+            "network", f"The external data of '{path}' cannot be read ({first_line(error)}); copy it again."
         ) from error
 
 
@@ -200,11 +200,11 @@ def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
     except onnx.shape_inference.InferenceError as error:
         if not config.shapes:
             raise UserError(
-                "network", f"The shapes in '{path}' contradict each other ({_first_line(error)}); export it again."
+                "network", f"The shapes in '{path}' contradict each other ({first_line(error)}); export it again."
             ) from error
         flags = " ".join(f"--shape {name}={','.join(map(str, dims))}" for name, dims in config.shapes)
         raise UserError(
-            "network", f"{flags} does not fit the network ({_first_line(error)}); give sizes it was made for."
+            "network", f"{flags} does not fit the network ({first_line(error)}); give sizes it was made for."
         ) from error
 
 
@@ -217,7 +217,7 @@ def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
                 f"Node '{node.name}' uses operator {node.op_type}, which opset {versions.get(node.domain, 1)} does "
                 "not have; export the network with another opset.",
             )
-    return UserError("network", f"'{path}' is not valid ONNX ({_first_line(error)}); export it again.")
+    return UserError("network", f"'{path}' is not valid ONNX ({first_line(error)}); export it again.")
 
 
 def _is_operator(name: str, opset: int) -> bool:
@@ -258,8 +258,3 @@ def _outputs(model: Any) -> tuple[TensorSpec, ...]:
 def _is_static(value: Any) -> bool:
     dims = shapes.dimensions(value)
     return dims is not None and all(isinstance(dim, int) for dim in dims)
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:200].rstrip(".") if lines else type(error).__name__

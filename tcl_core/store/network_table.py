@@ -226,9 +226,9 @@ def sketches(connection: sqlite3.Connection, task_key: str, platform: str) -> tu
         Sketch(
             task_key=task_key,
             index=position,
-            trace_json=text,
+            trace_json=(text := decompress(trace)),
             domains=loads(tuple[DecisionDomain, ...], decompress(domains)),
             limits=thread_limits(text),
         )
-        for position, text, domains in ((position, decompress(trace), domains) for position, trace, domains in rows)
+        for position, trace, domains in rows
     )

@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import pytest
+from hardware_samples import H200
 from packaging.requirements import Requirement
 
 from tcl_core.hardware import detect, doctor
@@ -73,16 +74,7 @@ def test_a_tvm_that_does_not_load_is_a_finding(monkeypatch):
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = detect.CudaDevice(
-        name="NVIDIA H200",
-        arch="sm_90",
-        multiprocessors=132,
-        max_threads_per_block=1024,
-        max_shared_memory_per_block=49152,
-        warp_size=32,
-        l2_bytes=60 << 20,
-    )
-    monkeypatch.setattr(detect, "cuda_device", lambda: device)
+    monkeypatch.setattr(detect, "cuda_device", lambda: H200)
 
 
 @pytest.mark.usefixtures("gpu")

@@ -6,23 +6,15 @@ import dataclasses
 import json
 
 import pytest
+from hardware_samples import H200
 
 from tcl_core.errors import UserError
 from tcl_core.hardware import cuda_peaks, detect, llvm_cpu, target
-from tcl_core.hardware.detect import CudaDevice, Machine
+from tcl_core.hardware.detect import Machine
 from tcl_core.hardware.peaks import Peaks
 
 V3 = "pni ssse3 sse4_1 sse4_2 popcnt abm movbe bmi1 bmi2 f16c fma avx avx2"
 V4 = V3 + " avx512f avx512bw avx512cd avx512dq avx512vl"
-H200 = CudaDevice(
-    name="NVIDIA H200",
-    arch="sm_90",
-    multiprocessors=132,
-    max_threads_per_block=1024,
-    max_shared_memory_per_block=49152,
-    warp_size=32,
-    l2_bytes=60 << 20,
-)
 
 
 def make_machine(flags: str = V4, cores: int = 4, **changes: object) -> Machine:
