@@ -309,31 +309,6 @@ class Rationale:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureRequest:
-    """One candidate to compile and time; `id` is unique inside a batch."""
-
-    id: int
-    module_json: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeasureResult:
-    """What came of a request: latencies in seconds, or a failure.
-
-    Attributes:
-        cut_off: timed by its quick first run only, because it was far slower than the best.
-        compile_s, run_s: wall time the two steps took.
-    """
-
-    id: int
-    latencies_s: tuple[float, ...]
-    failure: Failure | None = None
-    cut_off: bool = False
-    compile_s: float = 0.0
-    run_s: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Record:
     """A measured candidate: latencies in seconds, or a failure with its stage and cause.
 

@@ -20,9 +20,10 @@ from tcl_core.bench.lap import Improvement, Lap, network_s
 from tcl_core.bench.stock import StockRequest, run_stock
 from tcl_core.bench.tenset_mlp import trained_tenset_mlp
 from tcl_core.config import ANEW, Budget, RunConfig, SchedulerConfig
-from tcl_core.domain import Failure, MeasureRequest, Stage, Task
+from tcl_core.domain import Failure, Stage, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, PhaseChanged, RecordMeasured
+from tcl_core.measure.requests import MeasureRequest
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
 from tcl_core.tuner import Opened, Tuner
@@ -118,7 +119,7 @@ class Track:
         ]
         latencies_s: dict[str, dict[str, float]] = {name: {} for name in laps}
         with measurer_for(self.course.opened.platform, ANEW) as measurer:
-            for result in measurer.measure(requests, None):
+            for result in measurer.measure(requests):
                 name, task = entries[result.id]
                 if result.latencies_s:
                     latencies_s[name][task.key] = median(result.latencies_s)

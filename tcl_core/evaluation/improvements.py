@@ -67,7 +67,7 @@ def time_anew(
         for task in tasks:
             space = DesignSpace(task, platform.target_json)
             replays = space.replays(candidate for candidate in wanted if candidate.task_key == task.key)
-            for result in measurer.measure(requests_of(replays), None, cancel):
+            for result in measurer.measure(requests_of(replays), cancel):
                 if result.latencies_s:
                     found[replays[result.id].candidate] = median(result.latencies_s)
     return found

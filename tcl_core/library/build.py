@@ -23,6 +23,7 @@ from tcl_core.cuda_compiler import use_quick_compiler
 from tcl_core.domain import Record, Task
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryTask
+from tcl_core.onnx_names import names_as_identifiers
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 _SCHEDULED = "tirx.is_scheduled"
@@ -110,7 +111,7 @@ def build_untuned(models: Sequence[Any], target_json: str) -> Any:
 
 
 def _build_stock(model: Any, target: Any) -> Any:
-    with _quiet(), target, tvm.transform.PassContext(opt_level=3):
+    with _quiet(), target, tvm.transform.PassContext(opt_level=3), names_as_identifiers():
         module = relax.get_pipeline("zero")(from_onnx(model))
     return _compile(_schedule_rest(module, target), target)
 

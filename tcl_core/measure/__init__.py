@@ -2,6 +2,7 @@
 
 Who does what, from the tuner down to the kernel::
 
+    requests   what is asked of it, and what it answers
     measurer   the room's door: start, measure, close
     batch      one batch: who compiles what, who is timed next, whom a crash sends back to the queue
     pool       the workers as their owner sees them: start, kill, the reason of a death

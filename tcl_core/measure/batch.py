@@ -1,9 +1,9 @@
 """One batch of requests: compiled side by side, timed strictly alone, each costing exactly one result.
 
 Two phases alternate until nothing is left: all workers compile; then, with nothing compiling, one worker after the
-other times what it holds while the rest are blocked on their pipes, as often as there are visits. A worker that dies
-or hangs costs the request it was working on; what it had compiled goes back to the queue and is compiled again by its
-successor.
+other times what it holds of a task while the rest are blocked on their pipes, as often as there are visits. A worker
+that dies or hangs costs the request it was working on; what it had compiled goes back to the queue and is compiled
+again by its successor.
 
 Compiling is looked after by a thread, so that whoever began a batch can do something else until it asks for results.
 The workers' seats are that thread's until it has ended, then the caller's.
@@ -14,17 +14,17 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, MeasureResult
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.measure.messages import Answer, Compiled, CompileJob, Failed, Timed, TimeJob
+from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.measure.seat import Seat
 
 STOP_POLL_S = 0.1
@@ -36,11 +36,11 @@ SOON_S = 2.0
 """No compilation that is done in this time is slow. Of 40 random candidates of a mean over 64 x 64 one took 18.6 s, the
 others 0.03 - 0.5, and all but it had waited to be timed."""
 _ENOUGH = 4
-"""Compilations whose median says what is usual."""
+"""Compilations of a task whose median says what is usual for it."""
 
 
 class Batch:
-    """The requests of one round, and who is doing what about them. Belongs to one thread, and starts another.
+    """The requests of one step, and who is doing what about them. Belongs to one thread, and starts another.
 
     Attributes:
         compiled_at: when the last compiling ended, by `time.perf_counter`; None while something is compiled.
@@ -51,19 +51,19 @@ class Batch:
         seats: Sequence[Seat],
         config: MeasureConfig,
         requests: Sequence[MeasureRequest],
-        best_s: float | None,
         cancel: CancelToken | None,
     ) -> None:
         self._seats = seats
         self._config = config
         self._requests = {request.id: request for request in requests}
         self._pending = deque(requests)
-        self._best_s = best_s
+        self._best_s = {request.task_key: request.best_s for request in requests}
         self._cancel = cancel
         self._visits: dict[int, list[Timed]] = {}
-        self._compiled_s: list[float] = []
+        self._compiled_s: dict[str, list[float]] = defaultdict(list)
         self.compiled_at: float | None = None
         self._failed: SimpleQueue[MeasureResult | None] = SimpleQueue()
+        self._untold: dict[str, list[MeasureResult]] = defaultdict(list)
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="compiling")
         self._compiling: Future[None] | None = None
         self._seats_lock = threading.Lock()
@@ -76,19 +76,29 @@ class Batch:
         self._compiling = self._beside.submit(self._compile_all)
 
     def results(self) -> Iterator[MeasureResult]:
-        """Results in the order in which they become known.
+        """Results in the order in which they become known, all of one task before the next one's.
 
         Raises:
             Interrupted: a stop was asked for.
             UserError: no worker can be started.
         """
-        while self._pending or self._compiling is not None or any(seat.held for seat in self._seats):
-            if self._compiling is None:
-                self.begin()
-            yield from self._failed_to_compile()
-            for _ in range(self._config.visits):
-                for seat in self._seats:
-                    yield from self._time_held(seat)
+        left = Counter(request.task_key for request in self._requests.values())
+        for task_key in list(left):
+            while left[task_key]:
+                for result in self._results_of(task_key):
+                    left[task_key] -= 1
+                    yield result
+
+    def _results_of(self, task_key: str) -> Iterator[MeasureResult]:
+        """What compiling shows of a task, and the timing of what is compiled by then."""
+        if self._compiling is None and self._pending:
+            self.begin()
+        if self._compiling is not None:
+            yield from self._failed_to_compile(task_key)
+        yield from self._untold.pop(task_key, ())
+        for _ in range(self._config.visits):
+            for seat in self._seats:
+                yield from self._time_held(seat, task_key)
 
     def close(self) -> None:
         """Leave workers that do nothing and hold nothing, however far the batch has come."""
@@ -107,8 +117,8 @@ class Batch:
             finally:
                 self._give_way.clear()
 
-    def _failed_to_compile(self) -> Iterator[MeasureResult]:
-        """Wait until all is compiled that can be."""
+    def _failed_to_compile(self, task_key: str) -> Iterator[MeasureResult]:
+        """Wait until all is compiled that can be. Other tasks' failures are told when it is their turn."""
         compiling, self._compiling = self._compiling, None
         assert compiling is not None
         while True:
@@ -119,7 +129,10 @@ class Batch:
                 continue
             if failed is None:
                 break
-            yield failed
+            if self._requests[failed.id].task_key == task_key:
+                yield failed
+            else:
+                self._untold[self._requests[failed.id].task_key].append(failed)
         compiling.result()
         self._checkpoint()
 
@@ -147,8 +160,9 @@ class Batch:
         for seat in self._wait([seat for seat in self._seats if seat.busy]):
             answer = self._take_answer(seat)
             if isinstance(answer, Compiled):
-                self._compiled_s.append(answer.compile_s)
-                seat.held.append((self._requests[answer.id], answer.compile_s))
+                request = self._requests[answer.id]
+                self._compiled_s[request.task_key].append(answer.compile_s)
+                seat.held.append((request, answer.compile_s))
             elif isinstance(answer, Failed):
                 self._failed.put(
                     MeasureResult(id=answer.id, latencies_s=(), failure=answer.failure, compile_s=answer.seconds)
@@ -163,20 +177,24 @@ class Batch:
 
     def _hasten(self) -> None:
         patience = self._config.compile_patience
-        if patience and len(self._compiled_s) >= _ENOUGH:
-            limit_s = max(patience * statistics.median(self._compiled_s), SOON_S)
-            for seat in self._seats:
-                seat.hasten(limit_s)
+        for seat in self._seats:
+            if patience and seat.at_work is not None:
+                usual_s = self._compiled_s[self._requests[seat.at_work].task_key]
+                if len(usual_s) >= _ENOUGH:
+                    seat.hasten(max(patience * statistics.median(usual_s), SOON_S))
 
-    def _time_held(self, seat: Seat) -> Iterator[MeasureResult]:
-        """Visit once everything that the worker holds."""
+    def _time_held(self, seat: Seat, task_key: str) -> Iterator[MeasureResult]:
+        """Visit once everything that the worker holds of a task."""
         for _ in range(len(seat.held)):
             if not seat.held:  # the worker died
                 return
             self._checkpoint()
             request, compile_s = seat.held.popleft()
+            if request.task_key != task_key:
+                seat.held.append((request, compile_s))
+                continue
             keep = len(self._visits.get(request.id, ())) + 1 < self._config.visits
-            job = TimeJob(id=request.id, best_s=self._best_s, keep=keep)
+            job = TimeJob(id=request.id, best_s=self._best_s[task_key], keep=keep)
             if not seat.assign(job, self._config.run_timeout_s):
                 self._pending.append(request)
                 self._requeue(seat)
@@ -193,7 +211,9 @@ class Batch:
 
     def _note(self, answer: Timed) -> None:
         latency_s = statistics.median(answer.latencies_s)
-        self._best_s = latency_s if self._best_s is None else min(self._best_s, latency_s)
+        task_key = self._requests[answer.id].task_key
+        best_s = self._best_s[task_key]
+        self._best_s[task_key] = latency_s if best_s is None else min(best_s, latency_s)
         self._visits.setdefault(answer.id, []).append(answer)
 
     def _result(self, answer: Answer, compile_s: float) -> MeasureResult:

@@ -7,12 +7,13 @@ from contextlib import closing, contextmanager, nullcontext
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, MeasureResult, Platform
+from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.measure.batch import STOP_POLL_S, Batch
 from tcl_core.measure.messages import WorkerSetup
 from tcl_core.measure.pool import WorkerPool
+from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.measure.seat import Seat
 
 
@@ -47,6 +48,11 @@ class Measurer:
         self.close()
 
     @property
+    def workers(self) -> int:
+        """How many candidates it compiles side by side."""
+        return self._config.compile_workers
+
+    @property
     def process_ids(self) -> tuple[int, ...]:
         """The processes this measurer has now: its nursery, then its workers."""
         pids = (self._pool.nursery_pid, *(seat.pid for seat in self._seats))
@@ -78,33 +84,28 @@ class Measurer:
         for seat in self._seats:
             seat.fill()
 
-    def measure(
-        self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken | None = None
-    ) -> Iterator[MeasureResult]:
-        """One result per request as it becomes known, in no promised order.
+    def measure(self, requests: Sequence[MeasureRequest], cancel: CancelToken | None = None) -> Iterator[MeasureResult]:
+        """One result per request as it becomes known: task by task, in no promised order within one.
 
         Args:
             requests: with distinct ids.
-            best_s: best latency of the task so far in seconds, for the cut-off; the best inside the batch replaces it.
             cancel: obeyed before each candidate; a stop also kills whatever is running.
 
         Raises:
             Interrupted: a stop was asked for; the workers are idle and hold nothing.
             UserError: see `start`.
         """
-        with self.compiling(requests, best_s, cancel) as batch:
+        with self.compiling(requests, cancel) as batch:
             yield from batch.results()
 
     @contextmanager
-    def compiling(
-        self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken | None = None
-    ) -> Iterator[Batch]:
+    def compiling(self, requests: Sequence[MeasureRequest], cancel: CancelToken | None = None) -> Iterator[Batch]:
         """As `measure`, but the caller has the time until it asks the batch for its results: nothing is timed before.
 
         However the block ends, the workers are idle and hold nothing afterwards.
         """
         self.start()
-        batch = Batch(self._seats, self._config, requests, best_s, cancel)
+        batch = Batch(self._seats, self._config, requests, cancel)
         self._batch = batch
         try:
             batch.begin()
@@ -131,7 +132,7 @@ class Measurer:
                 Seat.wait(busy, STOP_POLL_S)
             own = Seat(self._pool)
             try:
-                with closing(Batch([own], self._config, [request], None, cancel)) as batch:
+                with closing(Batch([own], self._config, [request], cancel)) as batch:
                     (result,) = batch.results()
             finally:
                 own.leave()

@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Sequence
 from multiprocessing import connection
 
-from tcl_core.domain import Failure, MeasureRequest, Stage
+from tcl_core.domain import Failure, Stage
 from tcl_core.measure import failures
 from tcl_core.measure.messages import Answer, CompileJob, Failed, ForgetJob, TimeJob
 from tcl_core.measure.pool import Worker, WorkerPool
+from tcl_core.measure.requests import MeasureRequest
 
 
 class Seat:
@@ -32,6 +33,11 @@ class Seat:
     @property
     def busy(self) -> bool:
         return self._job is not None
+
+    @property
+    def at_work(self) -> int | None:
+        """The request that its worker is busy with."""
+        return None if self._job is None else self._job.id
 
     @property
     def vacant(self) -> bool:

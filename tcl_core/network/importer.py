@@ -32,6 +32,7 @@ from tcl_core.network.schedule_rules import fit_for_schedules
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
 from tcl_core.network.tokens import lengthen_rows
+from tcl_core.onnx_names import names_as_identifiers
 
 _FLOAT_BITS = 32
 _TAKE = Op.get("relax.take")
@@ -177,7 +178,7 @@ def _import(model: Any) -> tuple[Any, ImportIssue | None]:
     opset = opset_of(model)
     importer = _NamingImporter({}, "float32")
     # The frontend prints the inputs of a failing node and warns of every renamed input.
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), names_as_identifiers():
         warnings.simplefilter("ignore")
         try:
             return importer.from_onnx(model.graph, opset), None

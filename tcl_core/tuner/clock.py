@@ -52,6 +52,12 @@ class RunClock:
         """
         return 0.0 if since is None else max(0.0, time.perf_counter() - since - (self._cancel.held_s - held_s))
 
+    @property
+    def seconds_by_stage(self) -> tuple[tuple[str, float], ...]:
+        """As `Finished` tells them."""
+        stages = (Stage.SEARCH, Stage.COMPILE, Stage.MEASURE, Stage.LEARN)
+        return tuple((stage.value, self.seconds.get(stage, 0.0)) for stage in stages)
+
     def note_trial(self) -> None:
         """A record was made; what searching and learning took since the last one counts as well."""
         now = self.elapsed_s
@@ -75,6 +81,12 @@ class RunClock:
     def out_of_time(self) -> bool:
         """Whether the rounds must end now."""
         return self.tuning_s is not None and self.elapsed_s >= self.tuning_s
+
+    def ended(self, trials: int) -> str | None:
+        """Which budget is used up after so many trials, if any."""
+        if self.trials_left(trials) == 0:
+            return "trials"
+        return "minutes" if self.out_of_time() else None
 
     def trials_left(self, trials: int) -> int | None:
         """Trials the budget still allows; None without such a limit."""

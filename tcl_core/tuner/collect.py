@@ -10,11 +10,12 @@ from zlib import crc32
 import numpy as np
 
 from tcl_core.config import Budget, CollectConfig
-from tcl_core.domain import MeasureResult, Platform, Record, Replay, Source, Stage, Task
+from tcl_core.domain import Platform, Record, Replay, Source, Stage, Task
 from tcl_core.events import CancelToken, Collected, Event, Notice, PhaseChanged, Progress, RecordMeasured
 from tcl_core.features import platform_features
 from tcl_core.hardware.target import resolve_platform
 from tcl_core.measure import Measurer
+from tcl_core.measure.requests import MeasureResult
 from tcl_core.search.progress import estimate_eta
 from tcl_core.selection import make_sampler
 from tcl_core.space.design_space import DesignSpace
@@ -101,7 +102,8 @@ class Collector:
                 if left_out is not None:
                     yield left_out
                     return
-                found = [record for record, _ in measured_records(batch, results, platform=platform, round_=part)]
+                rounds = [part] * len(batch)
+                found = [record for record, _ in measured_records(batch, results, platform=platform, rounds=rounds)]
                 for record in found:
                     workspace.add_record(record)
                 records = (*records, *found)
@@ -129,7 +131,7 @@ class Collector:
         best_s, assumed, most = best_latency_s(records), 1.0, self._config.measure.cutoff
         for _ in range(_ATTEMPTS):
             limit_s = None if best_s is None else best_s * assumed
-            results = list(measurer.measure(requests_of(requests), limit_s, self._cancel))
+            results = list(measurer.measure(requests_of(requests, {space.task.key: limit_s}), self._cancel))
             slower = slowdown(results, known_s) or 1.0
             if slower <= min(assumed * self._config.steady, most):
                 return in_first_units(results, known_s), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +11,10 @@ from scipy.stats import spearmanr
 
 from tcl_core.batches import Selection
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Rationale, Record, Replay, Source
+from tcl_core.domain import Platform, Rationale, Record, Replay, Source
 from tcl_core.hardware.detect import detect
 from tcl_core.measure import Measurer
+from tcl_core.measure.requests import MeasureRequest, MeasureResult
 
 _MOST_COMPILERS = 16
 """A round is 32 candidates, so more cores gain little, and each worker has a thread pool of its own."""
@@ -56,24 +57,37 @@ def rank_correlation(records: Sequence[Record]) -> float | None:
     return float(spearmanr(scores, speeds).statistic)
 
 
-def requests_of(replays: Iterable[Replay]) -> list[MeasureRequest]:
-    """One request per schedule; its id is the schedule's position."""
-    return [MeasureRequest(id=index, module_json=replay.module_json) for index, replay in enumerate(replays)]
+def requests_of(replays: Iterable[Replay], best_s: Mapping[str, float | None] | None = None) -> list[MeasureRequest]:
+    """One request per schedule; its id is the schedule's position.
+
+    Args:
+        best_s: see `MeasureRequest.best_s`, by task key.
+    """
+    known_s = best_s or {}
+    return [
+        MeasureRequest(
+            id=place,
+            module_json=replay.module_json,
+            task_key=replay.candidate.task_key,
+            best_s=known_s.get(replay.candidate.task_key),
+        )
+        for place, replay in enumerate(replays)
+    ]
 
 
 def measured_records(
-    chosen: Sequence[Chosen], results: Iterable[MeasureResult], *, platform: Platform, round_: int
+    chosen: Sequence[Chosen], results: Iterable[MeasureResult], *, platform: Platform, rounds: Sequence[int]
 ) -> Iterator[tuple[Record, MeasureResult]]:
     """A record for each of the chosen as its result becomes known, with the result it was made from.
 
     Args:
         results: of `requests_of` the chosen.
-        round_: see `Record.round`.
+        rounds: of each of the chosen, see `Record.round`.
     """
     for result in results:
-        one = chosen[result.id]
+        one, number = chosen[result.id], rounds[result.id]
         yield (
-            record_of(one.replay, one.rationale, result, platform=platform, source=one.source, round_=round_),
+            record_of(one.replay, one.rationale, result, platform=platform, source=one.source, round_=number),
             result,
         )
 

@@ -17,7 +17,8 @@ from statistics import median
 
 import numpy as np
 
-from tcl_core.domain import MeasureResult, Record
+from tcl_core.domain import Record
+from tcl_core.measure.requests import MeasureResult
 
 
 def draw_references(records: Sequence[Record], most: int, generator: np.random.Generator) -> list[Record]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from tcl_core.checkpoints import Start, choose_start, load_start
-from tcl_core.config import RunConfig, SearchConfig
+from tcl_core.config import RunConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Record, RecordCount, Stage, TaskState
@@ -37,21 +38,20 @@ from tcl_core.search.progress import estimate_eta
 from tcl_core.search.scheduler import Choice, TaskScheduler
 from tcl_core.selection import make_sampler
 from tcl_core.store import Workspace
-from tcl_core.tuner.ahead import Prepared, choose_ahead
+from tcl_core.tuner.ahead import choose_ahead
 from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.export import build_library, usual_folder
 from tcl_core.tuner.lesson import is_due, lesson
 from tcl_core.tuner.loan import RunLoan
-from tcl_core.tuner.measuring import measured_records, measurer_for, rank_correlation, requests_of
+from tcl_core.tuner.measuring import measurer_for, rank_correlation
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
 from tcl_core.tuner.starting import RunModel, run_origin, start_notice
+from tcl_core.tuner.step import Prepared, Step, make_spaces
 from tcl_core.tuner.task_limits import TaskLimits, by_key
-from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
+from tcl_core.tuner.task_work import Earlier, TaskWork, affordable, estimate_s, rejections
 from tcl_core.versions import installed_versions
 
-_REPLAYING_SHARE = 8
-"""A model that reads replayed schedules pays 8 ms a candidate, so its generations are this much smaller."""
 _NO_EXPORT = "No C compiler was found, so nothing was exported; install gcc or the ziglang package, then run export."
 
 _RESIDENT = 1 << 16
@@ -78,7 +78,7 @@ class Tuner:
         self._works: dict[str, TaskWork] = {}
         self._relatives: tuple[StoredRelative, ...] = ()
         self._sketched: set[str] = set()
-        self._ahead: Prepared | None = None
+        self._ahead: tuple[Prepared, ...] = ()
         self._rounds = 0
         self._unlearned = 0
         self._lessons = 0
@@ -109,7 +109,7 @@ class Tuner:
     def _tune(self, workspace: Workspace, opened: Opened, measurer: Measurer) -> Iterator[Event]:
         self._choose_start(workspace, opened)
         opened = enter_workspace(workspace, opened)
-        run_id, resumed = self._begin(workspace, opened)
+        run_id, resumed = self._begin(workspace, opened, measurer.workers)
         yield opened.event()
         yield self._started(run_id, opened, resumed)
         reason = "failed"
@@ -128,7 +128,7 @@ class Tuner:
             reason = "stopped"
             raise
         finally:
-            seconds = self._seconds_by_stage()
+            seconds = self._clock.seconds_by_stage
             workspace.finish_run(run_id, reason, self.trials, self.failed, self._clock.elapsed_s, seconds)
         yield self.finished(reason, library)
 
@@ -145,19 +145,13 @@ class Tuner:
         self._start = choose_start(workspace, opened.platform, self.config.cost_model.name, self.config.checkpoint)
         self.config = replace(self.config, checkpoint=self._start.text)
 
-    def _search_config(self) -> SearchConfig:
-        search = self.config.search
-        if self._model.reads == "schedules":
-            return replace(search, population=search.population // _REPLAYING_SHARE, generations=2)
-        return search
-
-    def _begin(self, workspace: Workspace, opened: Opened) -> tuple[int, int]:
+    def _begin(self, workspace: Workspace, opened: Opened, workers: int) -> tuple[int, int]:
         """Take earlier records out of the workspace and note the run: (run id, number of earlier records)."""
         context = platform_features(opened.platform)
         chosen = [task for task in opened.tasks if not self.config.include or task.key in self.config.include]
         if not chosen:
             raise UserError("network", f"{opened.imported.network.name} has no task to tune; nothing was selected.")
-        search = self._search_config()
+        search = affordable(self.config.search, self._model)
         digest, fingerprint = opened.imported.network.digest, opened.platform.fingerprint
         counts = workspace.record_counts(fingerprint)
         for task in chosen:
@@ -165,7 +159,8 @@ class Tuner:
                 count=counts.get(task.key, RecordCount()),
                 read=partial(workspace.records, task_key=task.key, platform=fingerprint, traces=False),
             )
-            self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier)
+            threads = max(1, workers // 2)  # the other half is left to whoever compiles meanwhile
+            self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier, threads)
         self._relatives = stored_relatives(workspace, fingerprint, chosen, counts)
         run_id = workspace.start_run(self.config, digest, fingerprint, installed_versions())
         return run_id, sum(work.state.trials for work in self._works.values())
@@ -199,38 +194,43 @@ class Tuner:
         self.loan = RunLoan(workspace, opened.platform, self._works, model, measurer, lambda: self._rounds)
         while True:
             self.cancel.checkpoint()
-            reason = self._ended()
+            reason = self._clock.ended(self.trials)
             if reason is not None:
                 break
             yield GainsExpected(gains_s=tuple(self._scheduler.expected_gains_s(self._states()).items()))
-            prepared, self._ahead = self._ahead, None
-            if prepared is None:
+            rounds, self._ahead = self._ahead, ()
+            if not rounds:
                 choice = self._scheduler.next(self._states(), self._limits.spent)
                 if choice is None:
                     reason = "no expected gain" if self._scheduler.next(self._states()) is None else "task trials"
                     break
                 yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
                 with self._clock.stage(Stage.SEARCH):
-                    prepared = self._prepare(choice)
-            yield from self._round(prepared, measurer, workspace, opened)
+                    rounds = self._prepare([choice])
+            yield from self._step(Step(rounds, self._rounds), measurer, workspace, opened)
             kept.keep(self._lessons, self._states())
         if self._unlearned and (not self._lessons or self._lesson_due()):
             with self._clock.stage(Stage.LEARN):
                 self._learn()
             kept.keep(self._lessons, self._states())
-        yield from self._rejections()
+        yield from rejections(list(self._works.values()))
         return reason
 
     def _states(self) -> list[TaskState]:
         return [work.state for work in self._works.values()]
 
-    def _ended(self) -> str | None:
-        if self._clock.trials_left(self.trials) == 0:
-            return "trials"
-        return "minutes" if self._clock.out_of_time() else None
+    def _prepare(self, choices: Sequence[Choice], taken: int = 0) -> tuple[Prepared, ...]:
+        """Search and select while there are trials and time, at least once; `taken` of the run's trials are in use."""
+        rounds: list[Prepared] = []
+        make_spaces([self._works[choice.task_key] for choice in choices])
+        for choice in choices:
+            if rounds and self._clock.ended(self.trials + taken) is not None:
+                break
+            rounds.append(self._search(choice, taken))
+            taken += len(rounds[-1].chosen)
+        return tuple(rounds)
 
-    def _prepare(self, choice: Choice, taken: int = 0) -> Prepared:
-        """Search and select for one task, `taken` trials of the run's budget being in use."""
+    def _search(self, choice: Choice, taken: int) -> Prepared:
         start = time.perf_counter()
         work = self._works[choice.task_key]
         count = self._count(choice, taken)
@@ -243,41 +243,63 @@ class Tuner:
             search_s=time.perf_counter() - start,
         )
 
-    def _look_ahead(self, current: Prepared) -> None:
-        """While the current round compiles: learn what the last one showed, and prepare the next."""
-        taken = len(current.chosen)
-        choice = choose_ahead(self._scheduler, self._states(), self._limits.spent, current.task_key, taken)
-        left = self._clock.trials_left(self.trials + taken)
-        if choice is None or left == 0 or self._clock.out_of_time():
+    def _look_ahead(self, step: Step, workers: int) -> None:
+        """While the current step compiles: learn what the last one showed, and prepare the next."""
+        taken = sum(step.counts.values())
+        choices = choose_ahead(self._scheduler, self._states(), self._limits.spent, step.counts, workers)
+        if not choices or self._clock.ended(self.trials + taken) is not None:
             return
         if self._lesson_due():
             self._learn()
-        self._ahead = self._prepare(choice, taken)
+        self._ahead = self._prepare(choices, taken)
 
-    def _round(self, prepared: Prepared, measurer: Measurer, workspace: Workspace, opened: Opened) -> Iterator[Event]:
-        """Measure what was chosen of one task, and learn when enough is new and no round is prepared already."""
-        work = self._works[prepared.task_key]
-        yield from self._searched(prepared)
+    def _step(self, step: Step, measurer: Measurer, workspace: Workspace, opened: Opened) -> Iterator[Event]:
+        """Measure what was chosen of some tasks, round by round."""
+        yield self._progress()
+        for number, prepared in step.numbered():
+            if prepared.mapped is not None:
+                yield replace(prepared.mapped, round=number)
+        last = step.rounds[-1]
+        for prepared in step.rounds:
+            if prepared.chosen:
+                self._keep_sketches(self._works[prepared.task_key], workspace, opened)
+            else:
+                yield from self._close_round(prepared, [], is_last=prepared is last)
+        if last.chosen:
+            yield PhaseChanged(stage=Stage.COMPILE, task_key=last.task_key)
+            by_key = {prepared.task_key: prepared for prepared in step.rounds}
+            measured = self._measure(step, measurer, opened)
+            for task_key, found in groupby(measured, key=lambda record: record.candidate.task_key):
+                records = yield from self._taken(found, task_key, workspace)
+                self._works[task_key].add_records(records)
+                yield from self._close_round(by_key[task_key], records, is_last=task_key == last.task_key)
+        self._let_go()
+
+    def _taken(
+        self, found: Iterable[Record], task_key: str, workspace: Workspace
+    ) -> Generator[Event, None, list[Record]]:
+        """A round's records, stored and told of as they come."""
         records: list[Record] = []
         timing = False
-        if prepared.chosen:
-            self._keep_sketches(work, workspace, opened)
-            yield PhaseChanged(stage=Stage.COMPILE, task_key=prepared.task_key)
-            for record in self._measure(prepared, work, measurer, opened):
-                if not timing and (record.failure is None or record.failure.stage is Stage.MEASURE):
-                    timing = True  # a batch is compiled as a whole before any of it is timed
-                    yield PhaseChanged(stage=Stage.MEASURE, task_key=prepared.task_key)
-                workspace.add_record(record)
-                records.append(record)
-                self.trials += 1
-                self.failed += record.failure is not None
-                yield RecordMeasured(record=record)
-                yield self._progress()
-            work.add_records(records)
+        for record in found:
+            if not timing and (record.failure is None or record.failure.stage is Stage.MEASURE):
+                timing = True  # all that can be is compiled before any of it is timed
+                yield PhaseChanged(stage=Stage.MEASURE, task_key=task_key)
+            workspace.add_record(record)
+            records.append(record)
+            self.trials += 1
+            self.failed += record.failure is not None
+            yield RecordMeasured(record=record)
+            yield self._progress()
+        return records
+
+    def _close_round(self, prepared: Prepared, records: Sequence[Record], *, is_last: bool) -> Iterator[Event]:
+        """The end of a round; after a step's last one a lesson, when enough is new and nothing is prepared already."""
+        work = self._works[prepared.task_key]
         work.close_round(exhausted=not prepared.chosen)
         self._unlearned += len(records)
         self._newest = prepared.task_key
-        if self._ahead is None and self._lesson_due():
+        if is_last and not self._ahead and self._lesson_due():
             yield PhaseChanged(stage=Stage.LEARN, task_key=prepared.task_key)
             with self._clock.stage(Stage.LEARN):
                 self._learn()
@@ -290,12 +312,11 @@ class Tuner:
         )
         self._lesson_s = 0.0
         self._rounds += 1
-        self._let_go()
 
     def _let_go(self) -> None:
         """Keep the memory bounded, however many records the workspace holds."""
         if sum(work.resident for work in self._works.values()) > _RESIDENT:
-            at_work = {self._newest, self._ahead.task_key if self._ahead else None}
+            at_work = {self._newest, *(prepared.task_key for prepared in self._ahead)}
             for key, work in self._works.items():
                 if work.resident and key not in at_work:
                     work.forget()
@@ -303,12 +324,6 @@ class Tuner:
     def _lenders(self) -> list[Relative]:
         """Tasks with a success, of this run and of other networks in the workspace."""
         return [*(work for work in self._works.values() if work.state.best_s is not None), *self._relatives]
-
-    def _searched(self, prepared: Prepared) -> Iterator[Event]:
-        """What is told of a search: how far the run is, and where the pool's candidates lie."""
-        yield self._progress()
-        if prepared.mapped is not None:
-            yield replace(prepared.mapped, round=self._rounds)
 
     def _keep_sketches(self, work: TaskWork, workspace: Workspace, opened: Opened) -> None:
         """Store a task's sketches once a run: records are worth little for training without them."""
@@ -321,18 +336,17 @@ class Tuner:
         limits = (choice.count, self._clock.trials_left(self.trials + taken), self._limits.left.get(choice.task_key))
         return min(limit for limit in limits if limit is not None)
 
-    def _measure(self, prepared: Prepared, work: TaskWork, measurer: Measurer, opened: Opened) -> Iterator[Record]:
+    def _measure(self, step: Step, measurer: Measurer, opened: Opened) -> Iterator[Record]:
         """Compile, look ahead meanwhile, and time; ends early when the minutes are over."""
         start, timed = self._clock.elapsed_s, 0.0
-        requests = requests_of(one.replay for one in prepared.chosen)
-        with measurer.compiling(requests, work.state.best_s, self.cancel) as batch:
+        requests = step.requests({key: work.state.best_s for key, work in self._works.items()})
+        with measurer.compiling(requests, self.cancel) as batch:
             held_s = self.cancel.held_s
-            self._look_ahead(prepared)
+            self._look_ahead(step, measurer.workers)
             if not self.trials:
                 self._model.warm_up()  # while the workers start
             waited = self._clock.waited_s(batch.compiled_at, held_s)
-            results = measured_records(prepared.chosen, batch.results(), platform=opened.platform, round_=self._rounds)
-            for record, result in results:
+            for record, result in step.records(batch.results(), opened.platform):
                 timed += result.run_s
                 self._clock.note_trial()
                 yield record
@@ -372,18 +386,6 @@ class Tuner:
     def _scored(self) -> int:
         return sum(work.scored for work in self._works.values())
 
-    def _rejections(self) -> Iterator[Event]:
-        causes: dict[str, int] = {}
-        for work in self._works.values():
-            for cause, count in work.rejected.items():
-                causes[cause] = causes.get(cause, 0) + count
-        for cause, count in sorted(causes.items()):
-            yield Notice(sentence=f"{count} proposed candidates were {cause} in replay and never measured.")
-
-    def _seconds_by_stage(self) -> tuple[tuple[str, float], ...]:
-        stages = (Stage.SEARCH, Stage.COMPILE, Stage.MEASURE, Stage.LEARN)
-        return tuple((stage.value, self._clock.seconds.get(stage, 0.0)) for stage in stages)
-
     def finished(self, reason: str, library: LibraryReport | None = None) -> Finished:
         """How it stands, as its last event says it."""
         return Finished(
@@ -391,7 +393,7 @@ class Tuner:
             trials=self.trials,
             failed=self.failed,
             seconds=self._clock.elapsed_s,
-            seconds_by_stage=self._seconds_by_stage(),
+            seconds_by_stage=self._clock.seconds_by_stage,
             candidates_scored=self._scored(),
             library=library,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from tcl_core.batches import FeatureBatch, FloatArray, Pool, Population, Predict
 from tcl_core.config import FEW_TRIALS, SearchConfig
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Sketch, Source, Task, TaskState
-from tcl_core.events import CancelToken
+from tcl_core.events import CancelToken, Notice
 from tcl_core.features import TokenTemplate, task_features
 from tcl_core.pool_events import PoolMapped
 from tcl_core.search.evolution import Evolution, Proposals
@@ -37,6 +38,12 @@ _KNOWN = 2048
 _OVERSAMPLING = 8
 """Pool candidates per wanted one: on CUDA nine of ten random candidates are rejected in replay (measured)."""
 
+_REPLAYING_SHARE = 8
+"""A model that reads replayed schedules pays 8 ms a candidate, so its generations are this much smaller."""
+
+_SPECULATION = 2
+"""Replays side by side for each schedule wanted."""
+
 _LAST_DRAWN = 32
 """Candidates drawn at random where replay let none of the pool's through, before a task counts as exhausted. A model
 liked 16 illegal candidates of a grouped convolution best, of which a fifth of random ones are illegal."""
@@ -60,6 +67,9 @@ NOTHING = Earlier()
 class TaskWork:
     """The per-task half of a run. Belongs to the run's thread.
 
+    Args:
+        threads: replays side by side.
+
     Attributes:
         state: what the scheduler and the watcher see.
         scored: candidates scored so far.
@@ -67,7 +77,13 @@ class TaskWork:
     """
 
     def __init__(
-        self, task: Task, target_json: str, platform: FloatArray, search: SearchConfig, earlier: Earlier = NOTHING
+        self,
+        task: Task,
+        target_json: str,
+        platform: FloatArray,
+        search: SearchConfig,
+        earlier: Earlier = NOTHING,
+        threads: int = 1,
     ) -> None:
         count = earlier.count
         self.state = TaskState(task=task, trials=count.trials, failures=count.failures, best_s=count.best_s)
@@ -78,7 +94,7 @@ class TaskWork:
         self.scored = 0
         self.rejected: dict[str, int] = {}
         self._map: PoolMapped | None = None
-        self._target_json, self._platform = target_json, platform
+        self._target_json, self._platform, self._threads = target_json, platform, threads
         self._space: DesignSpace | None = None
         self._templates: tuple[TokenTemplate, ...] = ()
         self._spaces: tuple[DecisionSpace, ...] = ()
@@ -205,16 +221,11 @@ class TaskWork:
         selection = sampler.select(pool, min(len(proposals.candidates), count * _OVERSAMPLING), generator)
         chosen: list[Chosen] = []
         picks: dict[int, Pick] = {}
-        for place, index in enumerate(selection.indices):
-            cancel.checkpoint()
-            if len(chosen) == most:
-                break
-            replay = self._new_replay(proposals.candidates[index])
-            if replay is not None:
-                score_of_it = float(prediction.scores[index]) if model.trained else None
-                rationale = rationale_of(selection, place, score_of_it)
-                chosen.append(Chosen(replay=replay, rationale=rationale, source=Source.SEARCH))
-                picks[int(index)] = Pick(candidate=replay.candidate, rationale=rationale)
+        for place, replay in self._new_replays([proposals.candidates[at] for at in selection.indices], most, cancel):
+            index = selection.indices[place]
+            rationale = rationale_of(selection, place, float(prediction.scores[index]) if model.trained else None)
+            chosen.append(Chosen(replay=replay, rationale=rationale, source=Source.SEARCH))
+            picks[int(index)] = Pick(candidate=replay.candidate, rationale=rationale)
         self._map = pool_map(self.task.key, proposals.candidates, pool, known, picks, scored=model.trained)
         return chosen
 
@@ -240,20 +251,35 @@ class TaskWork:
     ) -> list[Chosen]:
         """The first `most` of these that are legal and new."""
         chosen: list[Chosen] = []
-        for candidate in candidates:
-            if len(chosen) == most:
-                break
-            replay = self._new_replay(candidate)
-            if replay is not None:
-                space = self._spaces[candidate.sketch]
-                prediction = score(space.population(space.rows([candidate])[0]))
-                rationale = Rationale(score=float(prediction.scores[0]) if trained else None)
-                chosen.append(Chosen(replay=replay, rationale=rationale, source=source))
+        for place, replay in self._new_replays(candidates, most):
+            space = self._spaces[candidates[place].sketch]
+            prediction = score(space.population(space.rows([candidates[place]])[0]))
+            rationale = Rationale(score=float(prediction.scores[0]) if trained else None)
+            chosen.append(Chosen(replay=replay, rationale=rationale, source=source))
         return chosen
 
-    def _new_replay(self, candidate: Candidate) -> Replay | None:
+    def _new_replays(
+        self, candidates: Sequence[Candidate], most: int, cancel: CancelToken | None = None
+    ) -> Iterator[tuple[int, Replay]]:
+        """The first `most` of these that are legal and new, with their places. What is replayed beside the last of them
+        for nothing may be proposed again.
+        """
+        at = found = 0
+        while found < most and at < len(candidates):
+            if cancel is not None:
+                cancel.checkpoint()
+            window = candidates[at : at + min(self._threads, _SPECULATION * (most - found))]
+            for place, result in enumerate(self.space.replay_all(window), at):
+                replay = self._checked(candidates[place], result)
+                if replay is not None:
+                    yield place, replay
+                    found += 1
+                if found == most:
+                    return
+            at += len(window)
+
+    def _checked(self, candidate: Candidate, result: Replay | Failure) -> Replay | None:
         """A legal schedule that was neither measured nor chosen before, or None."""
-        result = self.space.replay(candidate)
         self._seen.add(candidate)
         if isinstance(result, Failure):
             self.rejected[result.cause] = self.rejected.get(result.cause, 0) + 1
@@ -338,6 +364,13 @@ class TaskWork:
         return known, np.concatenate([part for _, part in parts]) if parts else np.zeros((0, width), np.float32)
 
 
+def affordable(search: SearchConfig, model: CostModel) -> SearchConfig:
+    """The search as a run can afford it with a model."""
+    if model.reads == "schedules":
+        return replace(search, population=search.population // _REPLAYING_SHARE, generations=2)
+    return search
+
+
 def _explored(trials: int) -> int:
     """How many of a task's first so many candidates are drawn at random."""
     young = min(trials, FEW_TRIALS)
@@ -352,3 +385,12 @@ def estimate_s(works: Sequence[TaskWork]) -> float | None:
             return None
         total += work.state.task.weight * work.state.best_s
     return total
+
+
+def rejections(works: Sequence[TaskWork]) -> Iterator[Notice]:
+    """What replay did not let through, by cause."""
+    causes: Counter[str] = Counter()
+    for work in works:
+        causes.update(work.rejected)
+    for cause, count in sorted(causes.items()):
+        yield Notice(sentence=f"{count} proposed candidates were {cause} in replay and never measured.")

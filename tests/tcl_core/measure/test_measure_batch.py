@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import Failure, MeasureRequest, MeasureResult, Stage
+from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.messages import Compiled, CompileJob, Failed, ForgetJob, Timed, TimeJob
 from tcl_core.measure.pool import WorkerPool
+from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.measure.seat import Seat
 
 FATES = (
@@ -121,6 +122,10 @@ class FakePool:
         self.slowdowns: list[float] = []
         self.compile_s = 1.0
         self.late: list[threading.Timer] = []
+        self.tasks = 1
+
+    def task_of(self, number: int) -> str:
+        return f"task {number % self.tasks}"
 
     def latencies_s(self, number: int) -> tuple[float, ...]:
         """One repeat, slower by what this visit of the candidate is told."""
@@ -151,8 +156,11 @@ class FakePool:
         config: MeasureConfig = CONFIG,
     ) -> Batch:
         self.seats = [Seat(self) for _ in range(workers)]  # type: ignore[arg-type]
-        requests = [MeasureRequest(id=number, module_json="") for number in range(len(self.fates))]
-        return Batch(self.seats, replace(config, visits=visits), requests, best_s, cancel)
+        requests = [
+            MeasureRequest(id=number, module_json="", task_key=self.task_of(number), best_s=best_s)
+            for number in range(len(self.fates))
+        ]
+        return Batch(self.seats, replace(config, visits=visits), requests, cancel)
 
     def results(self, **options: Any) -> Generator[MeasureResult, None, None]:
         with contextlib.closing(self.batch(**options)) as batch:
@@ -169,11 +177,17 @@ class FakePool:
     st.lists(st.sampled_from(FATES), max_size=10),
     st.integers(min_value=1, max_value=3),
     st.integers(min_value=1, max_value=3),
+    st.integers(min_value=1, max_value=3),
 )
-def test_every_request_has_exactly_one_result_and_the_right_one(fates: list[str], workers: int, visits: int) -> None:
+def test_every_request_has_exactly_one_result_and_the_right_one(
+    fates: list[str], workers: int, visits: int, tasks: int
+) -> None:
     pool = FakePool(fates)
+    pool.tasks = tasks
     results = list(pool.results(workers=workers, visits=visits))
     assert sorted(result.id for result in results) == list(range(len(fates)))
+    told = [pool.task_of(result.id) for result in results]
+    assert told == sorted(told), "one task after the other"
     for result in results:
         fate = fates[result.id]
         if fate in CAUSES:
@@ -200,6 +214,15 @@ def test_a_better_best_from_before_stays() -> None:
     pool = FakePool(["fine"] * 3)
     list(pool.results(best_s=0.1, workers=1))
     assert pool.bests == [0.1, 0.1, 0.1]
+    pool.end()
+
+
+def test_each_task_has_a_best_of_its_own() -> None:
+    pool = FakePool(["fine"] * 5)
+    pool.tasks = 2
+    list(pool.results(best_s=0.6, workers=1))
+    assert pool.timed == [0, 2, 4, 1, 3]
+    assert pool.bests == [0.6, 0.6, 1 / 3, 0.6, 1 / 2]
     pool.end()
 
 
@@ -274,6 +297,15 @@ def test_a_compilation_far_slower_than_the_others_is_given_up(
     assert all(results[number].failure is None for number in range(4)), "what was lost with it is compiled again"
     failure = results[4].failure
     assert (failure.cause if failure else None) == cause
+    pool.end()
+
+
+def test_a_compilation_is_slow_for_its_task_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcl_core.measure.batch.SOON_S", 0.02)
+    pool = FakePool(["fine"] * 5 + ["compiles slowly"])
+    pool.tasks, pool.compile_s = 6, 0.001
+    config = replace(CONFIG, compile_timeout_s=5.0)
+    assert all(result.failure is None for result in pool.results(workers=1, config=config))
     pool.end()
 
 
@@ -352,7 +384,7 @@ def test_a_real_compilation_that_takes_too_long_costs_one_result(pool: WorkerPoo
     seat = Seat(pool)
     requests = [MeasureRequest(id=number, module_json=modules["matmul"]) for number in range(2)]
     impatient = MeasureConfig(compile_timeout_s=0.0)
-    with contextlib.closing(Batch([seat], impatient, requests, None, None)) as batch:
+    with contextlib.closing(Batch([seat], impatient, requests, None)) as batch:
         results = list(batch.results())
     assert [result.id for result in results] == [0, 1]
     for result in results:

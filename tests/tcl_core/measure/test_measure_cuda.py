@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, Stage
+from tcl_core.domain import Stage
 from tcl_core.hardware.target import resolve_platform
 from tcl_core.measure import Measurer
+from tcl_core.measure.requests import MeasureRequest
 from tests.tcl_core.conftest import needs_cuda
 
 pytestmark = [pytest.mark.slow, needs_cuda]
@@ -38,7 +39,7 @@ def test_a_kernel_that_fails_costs_itself() -> None:
     requests = [MeasureRequest(id=number, module_json=text) for number, text in enumerate(texts)]
     config = MeasureConfig(compile_workers=1, run_timeout_s=5.0)
     with Measurer(resolve_platform("cuda", 1, measure=False), config) as measurer:
-        results = {result.id: result for result in measurer.measure(requests, None)}
+        results = {result.id: result for result in measurer.measure(requests)}
     for number, fate in enumerate(fates):
         failure = results[number].failure
         if fate == "fine":

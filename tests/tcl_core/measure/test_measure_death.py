@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, Platform
+from tcl_core.domain import Platform
+from tcl_core.measure.requests import MeasureRequest
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ if __name__ == "__main__":
     measurer = Measurer(platform, config)
     measurer.start()
     print(*measurer.process_ids, flush=True)
-    list(measurer.measure(requests, None))
+    list(measurer.measure(requests))
 """
 
 

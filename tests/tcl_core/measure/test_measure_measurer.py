@@ -13,16 +13,17 @@ import psutil
 import pytest
 
 from tcl_core.config import MeasureConfig
-from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Stage
+from tcl_core.domain import Platform, Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 from tcl_core.measure import Measurer
+from tcl_core.measure.requests import MeasureRequest, MeasureResult
 
 pytestmark = pytest.mark.slow
 
 
-def requests_for(modules: dict[str, str], names: Sequence[str]) -> list[MeasureRequest]:
-    return [MeasureRequest(id=number, module_json=modules[name]) for number, name in enumerate(names)]
+def requests_for(modules: dict[str, str], names: Sequence[str], best_s: float | None = None) -> list[MeasureRequest]:
+    return [MeasureRequest(id=number, module_json=modules[name], best_s=best_s) for number, name in enumerate(names)]
 
 
 def by_id(results: Sequence[MeasureResult]) -> list[MeasureResult]:
@@ -32,7 +33,7 @@ def by_id(results: Sequence[MeasureResult]) -> list[MeasureResult]:
 
 def test_good_candidates_have_repeats(measurer: Measurer, modules: dict[str, str]) -> None:
     names = ["matmul", "scale", "scalar"]
-    for result in by_id(list(measurer.measure(requests_for(modules, names), best_s=None))):
+    for result in by_id(list(measurer.measure(requests_for(modules, names)))):
         assert result.failure is None
         assert result.cut_off or len(result.latencies_s) == 3
         assert all(latency_s > 0 for latency_s in result.latencies_s)
@@ -41,10 +42,10 @@ def test_good_candidates_have_repeats(measurer: Measurer, modules: dict[str, str
 
 
 def test_a_candidate_far_slower_than_the_best_is_cut_off(measurer: Measurer, modules: dict[str, str]) -> None:
-    (result,) = measurer.measure(requests_for(modules, ["slow"]), best_s=1e-6)
+    (result,) = measurer.measure(requests_for(modules, ["slow"], best_s=1e-6))
     assert result.cut_off
     assert len(result.latencies_s) == 1
-    (result,) = measurer.measure(requests_for(modules, ["slow"]), best_s=1e3)
+    (result,) = measurer.measure(requests_for(modules, ["slow"], best_s=1e3))
     assert not result.cut_off
 
 
@@ -60,7 +61,7 @@ def test_whatever_a_candidate_does_costs_one_result(measurer: Measurer, modules:
         ("nonsense", (Stage.COMPILE, "ValueError")),
         ("scalar", None),
     ]
-    results = by_id(list(measurer.measure(requests_for(modules, [name for name, _ in expected]), best_s=None)))
+    results = by_id(list(measurer.measure(requests_for(modules, [name for name, _ in expected]))))
     for result, (name, failure) in zip(results, expected, strict=True):
         found = result.failure and (result.failure.stage, result.failure.cause)
         assert found == failure, name
@@ -73,27 +74,27 @@ def test_whatever_a_candidate_does_costs_one_result(measurer: Measurer, modules:
 def test_nothing_of_a_crash_reaches_the_terminal(
     measurer: Measurer, modules: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    list(measurer.measure(requests_for(modules, ["segfault"]), best_s=None))
+    list(measurer.measure(requests_for(modules, ["segfault"])))
     captured = capfd.readouterr()
     assert captured.out + captured.err == ""
 
 
 def test_a_stop_ends_even_a_hanging_kernel(measurer: Measurer, modules: dict[str, str]) -> None:
     cancel = CancelToken()
-    results = measurer.measure(requests_for(modules, ["scale", "hang", "scale", "scale"]), None, cancel)
+    results = measurer.measure(requests_for(modules, ["scale", "hang", "scale", "scale"]), cancel)
     next(results)
     timer = threading.Timer(0.3, cancel.stop)
     timer.start()
     with pytest.raises(Interrupted):
         list(results)
     timer.join()
-    again = list(measurer.measure(requests_for(modules, ["scale"]), None, CancelToken()))
+    again = list(measurer.measure(requests_for(modules, ["scale"]), CancelToken()))
     assert again[0].failure is None
 
 
 def test_a_pause_holds_and_a_resume_goes_on(measurer: Measurer, modules: dict[str, str]) -> None:
     cancel = CancelToken()
-    results = measurer.measure(requests_for(modules, ["scale"] * 4), None, cancel)
+    results = measurer.measure(requests_for(modules, ["scale"] * 4), cancel)
     first = next(results)
     cancel.pause()
     rest: list[MeasureResult] = []
@@ -117,7 +118,7 @@ def test_one_is_measured_aside_while_a_batch_is_held(measurer: Measurer, modules
         cancel.resume()
 
     cancel.while_held = cut_in
-    results = measurer.measure(requests_for(modules, ["scale"] * 4), None, cancel)
+    results = measurer.measure(requests_for(modules, ["scale"] * 4), cancel)
     first = next(results)
     cancel.pause()
     assert [result.failure for result in by_id([first, *results])] == [None] * 4
@@ -141,7 +142,7 @@ def test_a_killed_process_is_replaced(
     measurer.start()
     nursery, *workers = measurer.process_ids
     victims = [nursery, *workers] if victim == "nursery" else workers[:1]
-    results = measurer.measure(requests_for(modules, ["scale"] * 6), best_s=None)
+    results = measurer.measure(requests_for(modules, ["scale"] * 6))
     found = [next(results)]
     doomed = [psutil.Process(pid) for pid in victims]
     os.kill(victims[0], signal.SIGKILL)
@@ -150,7 +151,7 @@ def test_a_killed_process_is_replaced(
     assert all(result.failure is None or result.failure.cause != "timeout" for result in found)
     assert sum(result.failure is not None for result in found) <= 2
     assert all_gone(doomed)
-    clean = list(measurer.measure(requests_for(modules, ["scale"] * 3), best_s=None))
+    clean = list(measurer.measure(requests_for(modules, ["scale"] * 3)))
     assert all(result.failure is None for result in clean)
 
 
@@ -165,7 +166,7 @@ def test_closing_leaves_no_process_and_starting_again_works(platform: Platform, 
     assert measurer.process_ids == ()
     assert all(not psutil.pid_exists(pid) for pid in pids)
     measurer.close()
-    assert [result.failure for result in measurer.measure(requests_for(modules, ["scale"]), None)] == [None]
+    assert [result.failure for result in measurer.measure(requests_for(modules, ["scale"]))] == [None]
     measurer.close()
 
 
@@ -175,7 +176,7 @@ def test_a_platform_that_cannot_run_here_is_refused(platform: Platform) -> None:
 
 
 def test_idle_workers_do_not_spin(measurer: Measurer, modules: dict[str, str]) -> None:
-    list(measurer.measure(requests_for(modules, ["scale"] * 4), best_s=None))
+    list(measurer.measure(requests_for(modules, ["scale"] * 4)))
     processes = [psutil.Process(pid) for pid in measurer.process_ids]
     time.sleep(0.1)  # TVM's own threads spin for a moment before they sleep
     before = [process.cpu_times().user for process in processes]

@@ -114,6 +114,14 @@ def test_cuda_candidates_are_checked_without_a_gpu(matmul_task: Task) -> None:
     assert "__global__" in source.imports[0].inspect_source()
 
 
+@pytest.mark.parametrize("target", [CPU_TARGET, CUDA_TARGET])
+def test_replays_side_by_side_are_those_one_after_the_other(matmul_task: Task, target: str) -> None:
+    space = DesignSpace(matmul_task, target)
+    generator = np.random.default_rng(1)
+    candidates = [random_candidate(sketch, generator) for sketch in space.sketches for _ in range(16)]
+    assert space.replay_all(candidates) == [space.replay(candidate) for candidate in candidates]
+
+
 def test_schedules_for_metaschedules_models(matmul_space: DesignSpace) -> None:
     generator = np.random.default_rng(5)
     candidates = [random_candidate(matmul_space.sketches[0], generator) for _ in range(3)]

@@ -16,7 +16,12 @@ def heaviest(opened: Opened, count: int) -> tuple[str, ...]:
 
 
 def quick_run(
-    workspace: Path, opened: Opened, budget: Budget, include: tuple[str, ...], checkpoint: str | None = None
+    workspace: Path,
+    opened: Opened,
+    budget: Budget,
+    include: tuple[str, ...],
+    checkpoint: str | None = None,
+    workers: int = 1,
 ) -> list[Event]:
     """The events until the library is built."""
     config = RunConfig(
@@ -28,7 +33,7 @@ def quick_run(
         checkpoint=checkpoint,
         cost_model=CostModelConfig(name="random"),
         search=SearchConfig(population=32, generations=1, pool=16),
-        measure=MeasureConfig(compile_workers=1, min_repeat_s=0.001),
+        measure=MeasureConfig(compile_workers=workers, min_repeat_s=0.001),
         library=LibraryConfig(timing_rounds=1, timing_s=0.01),
     )
     events: list[Event] = []

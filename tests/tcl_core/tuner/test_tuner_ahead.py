@@ -22,9 +22,15 @@ def state(key: str, best_s: float | None = None, *, exhausted: bool = False, tri
     return TaskState(task=task_of(key), trials=trials, best_s=best_s, history_s=history_s, exhausted=exhausted)
 
 
+def all_ahead(states: list[TaskState], at_work: Collection[str], workers: int) -> list[tuple[str, int]]:
+    choices = choose_ahead(SCHEDULER, states, (), dict.fromkeys(at_work, 2), workers)
+    return [(choice.task_key, choice.count) for choice in choices]
+
+
 def ahead(states: list[TaskState], at_work: str, spent: Collection[str] = ()) -> str | None:
-    choice = choose_ahead(SCHEDULER, states, spent, at_work, 2)
-    return None if choice is None else choice.task_key
+    choices = choose_ahead(SCHEDULER, states, spent, {at_work: 2}, 2)
+    assert len(choices) <= 1, "two workers have enough with one round"
+    return choices[0].task_key if choices else None
 
 
 def test_untried_tasks_are_prepared_one_after_the_other() -> None:
@@ -56,8 +62,7 @@ def test_a_run_ends_though_its_last_task_could_be_searched_on() -> None:
 def test_its_round_is_as_large_as_if_the_present_one_were_measured() -> None:
     small = TaskScheduler(SchedulerConfig(round_size=1000))
     known = state("a", 1.0, trials=FEW_TRIALS)
-    choice = choose_ahead(small, [known], (), "a", 48)
-    assert choice is not None
+    (choice,) = choose_ahead(small, [known], (), {"a": 48}, 16)
     assert choice.count == small.round_of(replace(known, trials=FEW_TRIALS + 48))
 
 
@@ -73,3 +78,28 @@ def test_any_is_prepared_while_nothing_is_known_of_the_one_at_work() -> None:
 
 def test_nothing_is_prepared_that_promises_nothing() -> None:
     assert ahead([state("a", 1.0), state("b", 1.0, exhausted=True)], "a") is None
+
+
+def test_there_is_a_candidate_for_each_worker_as_far_as_there_are_tasks() -> None:
+    states = [state(key) for key in "abcdef"]
+    assert all_ahead(states, "a", 2) == [("b", 2)]
+    assert all_ahead(states, "a", 5) == [("b", 2), ("c", 2), ("d", 2)]
+    assert all_ahead(states, "abc", 16) == [("d", 2), ("e", 2), ("f", 2)]
+
+
+def test_what_promises_less_than_half_as_much_is_not_taken_along() -> None:
+    states = [state("a"), *(state(key, best_s) for key, best_s in (("b", 1.0), ("c", 0.8), ("d", 0.1)))]
+    (first, count), *others = all_ahead(states, "a", 1000)
+    assert first == "b"
+    assert [key for key, _ in others] == ["c"]
+    assert all_ahead(states, "a", count) == [("b", count)]
+
+
+def test_beside_untried_tasks_the_most_promising_ones_are_taken_along() -> None:
+    states = [state("a"), state("b"), state("c", 1.0), state("d", 0.1)]
+    assert [key for key, _ in all_ahead(states, "a", 1000)] == ["b", "c"]
+
+
+def test_of_several_at_work_the_best_known_is_prepared_itself_if_no_other_promises_as_much() -> None:
+    known = [state("a", 1.0, trials=FEW_TRIALS), state("b", 0.9, trials=FEW_TRIALS - 1)]
+    assert [key for key, _ in all_ahead(known, "ab", 16)] == ["a"]

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tcl_core.config import CAREFUL, CollectConfig, MeasureConfig
-from tcl_core.domain import MeasureRequest, MeasureResult, Platform, Source
+from tcl_core.domain import Platform, Source
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Collected, Notice, Progress, RecordMeasured
+from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.network.sample import sample_path
 from tcl_core.store import Workspace
 from tcl_core.tuner import collect
@@ -99,14 +100,12 @@ class FakeMeasurer:
     def __exit__(self, *exception: object) -> None:
         pass
 
-    def measure(
-        self, requests: Sequence[MeasureRequest], best_s: float | None, cancel: CancelToken
-    ) -> Iterator[MeasureResult]:
+    def measure(self, requests: Sequence[MeasureRequest], cancel: CancelToken) -> Iterator[MeasureResult]:
         latency_s = 1e-3 * (self.slower if self.batches in self.slow else 1.0)
         self.batches += 1
         for request in requests:
             yield MeasureResult(
-                id=request.id, latencies_s=(latency_s,), cut_off=latency_s > 1.2 * (best_s or latency_s)
+                id=request.id, latencies_s=(latency_s,), cut_off=latency_s > 1.2 * (request.best_s or latency_s)
             )
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from tcl_core.config import CostModelConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
-from tcl_core.domain import MeasureRequest, MeasureResult, Network, Platform, Rationale, Replay, Source, Task
+from tcl_core.domain import Network, Platform, Rationale, Replay, Source, Task
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
+from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.store import Workspace
 from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.task_work import TaskWork

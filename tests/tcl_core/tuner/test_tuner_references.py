@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tuner_records import record
 
-from tcl_core.domain import Failure, MeasureResult, Stage
+from tcl_core.domain import Failure, Stage
+from tcl_core.measure.requests import MeasureResult
 from tcl_core.tuner.references import draw_references, in_first_units, slowdown
 
 

@@ -12,13 +12,14 @@ from quick_run import heaviest, quick_run
 
 from tcl_core.checkpoints import describe
 from tcl_core.config import Budget
-from tcl_core.domain import Failure, MeasureResult, Stage
+from tcl_core.domain import Failure, Record, Stage
 from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
+from tcl_core.measure.requests import MeasureResult
 from tcl_core.tuner import Tuner
-from tcl_core.tuner.ahead import Prepared
 from tcl_core.tuner.lesson import FIRST
 from tcl_core.tuner.opening import Opened
+from tcl_core.tuner.step import Prepared
 from tcl_core.tuner.task_work import TaskWork
 
 TRIALS = FIRST + 4
@@ -70,7 +71,7 @@ def test_the_next_task_is_searched_while_one_compiles(
         order.append("results")
         return results(batch)
 
-    def noted_prepare(tuner: Tuner, *arguments: Any) -> Prepared:
+    def noted_prepare(tuner: Tuner, *arguments: Any) -> tuple[Prepared, ...]:
         order.append("search")
         return prepare(tuner, *arguments)
 
@@ -84,6 +85,39 @@ def test_the_next_task_is_searched_while_one_compiles(
     rounds = [event for event in events if isinstance(event, RoundFinished)]
     assert [event.state.task.key for event in rounds] == list(tasks)
     assert all(event.search_s > 0 for event in rounds)
+
+
+def test_rounds_of_several_tasks_are_measured_at_once_where_there_are_workers_for_them(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[list[str]] = []
+    begin = Batch.begin
+
+    def noted(batch: Batch) -> None:
+        batches.append([request.task_key for request in batch._requests.values()])
+        begin(batch)
+
+    monkeypatch.setattr(Batch, "begin", noted)
+    chosen = [task for task in opened.tasks if task.key in heaviest(opened, 5)]
+    tasks = [task.key for task in sorted(chosen, key=lambda task: -task.flops * task.weight)]
+    events = quick_run(tmp_path, opened, Budget(trials=9), tuple(tasks), workers=4)
+    first, second, third, fourth, fifth = tasks
+    assert batches == [[first] * 2, [second] * 2 + [third] * 2, [fourth] * 2 + [fifth]], "the last trial is the ninth"
+    rounds = [event for event in events if isinstance(event, RoundFinished)]
+    assert [(event.round, event.state.task.key, event.state.trials) for event in rounds] == [
+        (0, first, 2),
+        (1, second, 2),
+        (2, third, 2),
+        (3, fourth, 2),
+        (4, fifth, 1),
+    ]
+    measured: list[Record] = []
+    for event in events:
+        if isinstance(event, RecordMeasured):
+            measured.append(event.record)
+        elif isinstance(event, RoundFinished):
+            assert {(one.candidate.task_key, one.round) for one in measured} == {(event.state.task.key, event.round)}
+            measured.clear()
 
 
 def test_a_run_of_one_task_waits_for_its_results(opened: Opened, tmp_path: Path) -> None:

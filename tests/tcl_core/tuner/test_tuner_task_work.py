@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -29,6 +30,7 @@ from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
 from tcl_core.selection import make_sampler
+from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner.measuring import Chosen
 from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
 
@@ -64,6 +66,28 @@ def test_proposals_are_distinct_new_and_reasoned(matmul_task: Task, cpu_platform
         assert rationale.representativeness is not None and 0 <= rationale.representativeness <= 1
         assert rationale.diversity is not None and 0 <= rationale.diversity <= 1
     assert work.scored >= 64
+
+
+def test_what_is_proposed_does_not_depend_on_the_threads(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed: list[int] = []
+    replay_all = DesignSpace.replay_all
+
+    def noted(space: DesignSpace, candidates: Sequence[Candidate]) -> list[Replay | Failure]:
+        replayed.append(len(candidates))
+        return replay_all(space, candidates)
+
+    monkeypatch.setattr(DesignSpace, "replay_all", noted)
+    context = platform_features(cpu_platform)
+    alone, aside = (
+        TaskWork(matmul_task, cpu_platform.target_json, context, SEARCH, threads=threads) for threads in (1, 6)
+    )
+    expected = propose(alone, model, 4)
+    assert set(replayed) == {1}
+    replayed.clear()
+    assert propose(aside, model, 4) == expected
+    assert replayed[0] == 6, "twice the four that are wanted, if there were threads for them"
 
 
 def test_a_proposal_leaves_a_map_of_its_pool(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
