@@ -17,7 +17,7 @@ from tcl_core.measure import Measurer
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
 
 _MOST_COMPILERS = 16
-"""A round is 32 candidates, so more cores gain little, and each worker has a thread pool of its own."""
+"""More were not tried. Each worker has a thread pool of its own, and timing, one at a time, waits for the slowest."""
 
 
 @dataclass(frozen=True, kw_only=True)
