@@ -28,6 +28,7 @@ room                      what it does                                          
 ``child_processes``       what every process that another one began has in common                  processes
 ``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
 ``thread_limits``         which decisions give a GPU's block too many threads, or too few          -
+``onnx_names``            names of a network's inputs that every code generator can write          tvm
 ``tvm_import``            TVM's tensor intrinsics, those of one kind of target alone               tvm
 ``tvm_threads``           TVM's pool of threads, kept apart from what is timed                     -
 ``versions``              of the packages that a number depends on                                 -

@@ -272,12 +272,12 @@ class MeasureConfig:
     Attributes:
         compile_workers: warm processes that compile side by side; 0 for one per core that this process may use.
         compile_timeout_s, run_timeout_s: wall-clock limits for one candidate.
-        compile_patience: a candidate is given up when it compiles this many times as long as the median of its batch,
-            and longer than `measure.batch.SOON_S`; the others would wait for it. 0: only `compile_timeout_s` counts.
+        compile_patience: a candidate is given up when it compiles this many times as long as is usual for its task, and
+            longer than `measure.batch.SOON_S`; the others would wait for it. 0: only `compile_timeout_s` counts.
         cutoff: after one run a candidate slower than `cutoff` times the task's best is a loser and is not repeated.
         repeats, min_repeat_s: repeats of the winner's timing, each at least this long.
         contend: a candidate whose first repeats are all slower than this times the task's best is not repeated further.
-        visits: times a candidate is timed in all, with the rest of its batch between. The visit with the least median
+        visits: times a candidate is timed in all, with the rest of its task's between. The visit with the least median
             counts: other work on the machine only ever adds, and lasts longer than repeats in a row.
         memory_bytes: data (heap and the like) a worker may take beyond what it had when warm; 0 for no limit.
         seed: of the arguments' random contents.

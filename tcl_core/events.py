@@ -130,7 +130,7 @@ class RoundFinished(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class GainsExpected(Event):
-    """What the scheduler goes by; sent before each of its choices.
+    """What the scheduler goes by; sent before each step.
 
     Attributes:
         gains_s: by task key, seconds of the network's time that one more round of the task may save (weight x expected

@@ -1,8 +1,8 @@
 """ONNX networks into TVM under names that every code generator can write.
 
-TVM 0.27's ONNX frontend replaces the dots in an input's name and nothing else, and its CUDA code generator names a
-kernel's argument after it: an input "gpu_0/data_0" does not compile. LLVM does not mind. This can go when the frontend
-makes identifiers of names.
+TVM 0.27's ONNX frontend replaces the dots in an input's name, and no other character, and its CUDA code generator names
+a kernel's argument after it: an input "gpu_0/data_0" does not compile. LLVM does not mind. This can go when the
+frontend makes identifiers of names.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ The workers' seats are that thread's until it has ended, then the caller's.
 
 from __future__ import annotations
 
+import math
 import statistics
 import threading
 import time
@@ -33,8 +34,9 @@ _WAY_POLL_S = 0.01
 """How often a compilation that is held looks whether it may go on."""
 
 SOON_S = 2.0
-"""No compilation that is done in this time is slow. Of 40 random candidates of a mean over 64 x 64 one took 18.6 s, the
-others 0.03 - 0.5, and all but it had waited to be timed."""
+"""No compilation that is done in this time is slow, nor in twice this time where only other tasks' are known. Of 40
+random candidates of a mean over 64 x 64 one took 18.6 s, the others 0.03 - 0.5, and all but it had waited to be
+timed."""
 _ENOUGH = 4
 """Compilations of a task whose median says what is usual for it."""
 
@@ -118,7 +120,9 @@ class Batch:
                 self._give_way.clear()
 
     def _failed_to_compile(self, task_key: str) -> Iterator[MeasureResult]:
-        """Wait until all is compiled that can be. Other tasks' failures are told when it is their turn."""
+        """Wait until all is compiled that can be. Other tasks' failures are told when it is their turn, and lost if a
+        stop comes before: who goes on may compile such a candidate again.
+        """
         compiling, self._compiling = self._compiling, None
         assert compiling is not None
         while True:
@@ -179,9 +183,19 @@ class Batch:
         patience = self._config.compile_patience
         for seat in self._seats:
             if patience and seat.at_work is not None:
-                usual_s = self._compiled_s[self._requests[seat.at_work].task_key]
-                if len(usual_s) >= _ENOUGH:
-                    seat.hasten(max(patience * statistics.median(usual_s), SOON_S))
+                seat.hasten(self._longest_s(self._requests[seat.at_work].task_key, patience))
+
+    def _longest_s(self, task_key: str, patience: float) -> float:
+        """What a compilation of a task may take: by the others of the task, where too little is known of it by the
+        slowest quarter of all.
+        """
+        own_s = self._compiled_s[task_key]
+        if len(own_s) >= _ENOUGH:
+            return max(patience * statistics.median(own_s), SOON_S)
+        all_s = sorted(each for some in self._compiled_s.values() for each in some)
+        if len(all_s) >= _ENOUGH:
+            return max(patience * all_s[-len(all_s) // 4], 2 * SOON_S)
+        return math.inf
 
     def _time_held(self, seat: Seat, task_key: str) -> Iterator[MeasureResult]:
         """Visit once everything that the worker holds of a task."""

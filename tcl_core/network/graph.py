@@ -18,16 +18,18 @@ from tcl_core.network.repeats import find_repeats
 from tcl_core.network.tasks import task_key
 
 
-def network_graph(module: Any, tasks: Collection[str], outputs: tuple[str, ...]) -> NetworkGraph:
+def network_graph(
+    module: Any, tasks: Collection[str], inputs: tuple[str, ...], outputs: tuple[str, ...]
+) -> NetworkGraph:
     """The graph of a fused module.
 
     Args:
         module: fused `IRModule` whose entry is "main".
         tasks: keys of the network's tasks; a call of anything else gets none.
-        outputs: names of the network's outputs, in order.
+        inputs, outputs: names of the network's, in order.
     """
     reader = _Reader(module, tasks)
-    reader.read(outputs)
+    reader.read(inputs, outputs)
     nodes, edges = tuple(reader.nodes), tuple(sorted(reader.edges))
     repeats = find_repeats(nodes, edges)
     full = full_layout(len(nodes), edges)
@@ -47,11 +49,11 @@ class _Reader:
         # Of each variable: the nodes its value comes from, by field where it is a tuple.
         self._made_by: dict[Any, tuple[frozenset[int], ...]] = {}
 
-    def read(self, outputs: tuple[str, ...]) -> None:
+    def read(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
         main = self._module["main"]
-        for parameter in main.params:
+        for name, parameter in zip(inputs, main.params, strict=True):
             shape, dtype = _tensor(parameter.ty)
-            node = GraphNode(kind=NodeKind.INPUT, name=str(parameter.name), shape=shape, dtype=dtype)
+            node = GraphNode(kind=NodeKind.INPUT, name=name, shape=shape, dtype=dtype)
             self._made_by[parameter] = (frozenset((self._add(node, frozenset()),)),)
         for block in main.body.blocks:
             for binding in block.bindings:

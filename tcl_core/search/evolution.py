@@ -55,6 +55,7 @@ class Evolution:
         cancel: CancelToken | None = None,
         *,
         wanted: int | None = None,
+        breed: bool = True,
     ) -> Proposals:
         """Search the sketches of one task for the best candidates that are not measured yet.
 
@@ -66,6 +67,8 @@ class Evolution:
             seeds: the task's best measured candidates, best first; they breed, whether excluded or not.
             exclude: never proposed, and not scored unless it is a seed.
             wanted: how many will be chosen from the pool; None where that limits nothing.
+            breed: False while nothing is measured of the task. A model that has learned elsewhere tells good candidates
+                from bad ones among random ones; what is bred for its scores is what it is wrong about.
 
         Raises:
             Interrupted: `cancel` was stopped.
@@ -83,7 +86,7 @@ class Evolution:
         for breeder in breeders:
             share = max(1, population // len(bred)) if bred else 0
             breeder.start(share, breeder.archive.space.rows(seeds)[0], checked, generator)
-        if bred and not _constant(breeders):
+        if breed and bred and not _constant(breeders):
             for _ in range(config.generations):
                 for breeder, share in zip(bred, shares(bred, population), strict=True):
                     breeder.advance(share, checked, generator)

@@ -51,7 +51,8 @@ class Scheduled:
 
 
 class DesignSpace:
-    """Sketches of one task on one target, and replay. Holds TVM objects; belongs to one thread at a time.
+    """Sketches of one task on one target, and replay. Holds TVM objects; belongs to one thread, which may have others
+    replay for it.
 
     Attributes:
         task: the task.
@@ -94,20 +95,26 @@ class DesignSpace:
             limits=thread_limits(text),
         )
 
-    def _apply(self, trace: Trace, decisions: Sequence[Decision]) -> Schedule | None:
-        schedule = Schedule(self._module, seed=1, debug_mask="none", error_render_level="none")
+    def _apply(self, trace: Trace, decisions: Sequence[Decision], module: Any = None) -> Schedule | None:
+        schedule = Schedule(
+            self._module if module is None else module, seed=1, debug_mask="none", error_render_level="none"
+        )
         try:
             with_decisions(trace, decisions).apply_to_schedule(schedule, remove_postproc=True)
         except (RuntimeError, ValueError):
             return None  # a primitive does not apply under these decisions: the candidate is illegal
         return schedule
 
-    def schedule(self, candidate: Candidate) -> Scheduled | Failure:
-        """Replay and postprocess a candidate, to look at it. A rejected one is a failure of stage replay."""
+    def schedule(self, candidate: Candidate, module: Any = None) -> Scheduled | Failure:
+        """Replay and postprocess a candidate, to look at it. A rejected one is a failure of stage replay.
+
+        Args:
+            module: the task's, the one that the space holds if None.
+        """
         if not 0 <= candidate.sketch < len(self._recipes):
             return Failure(stage=Stage.REPLAY, cause="of a sketch that is not there")
         recipe = self._recipes[candidate.sketch]
-        schedule = self._apply(recipe.trace, candidate.decisions)
+        schedule = self._apply(recipe.trace, candidate.decisions, module)
         if schedule is None:
             return Failure(stage=Stage.REPLAY, cause="a primitive does not apply")
         replayed = Candidate(candidate.task_key, candidate.sketch, read_decisions(schedule.trace))
@@ -121,17 +128,24 @@ class DesignSpace:
 
     def replay(self, candidate: Candidate) -> Replay | Failure:
         """As `schedule`, written down (about 8 ms a call in all)."""
-        result = self.schedule(candidate)
+        return self._written(self.schedule(candidate))
+
+    def _written(self, result: Scheduled | Failure) -> Replay | Failure:
         return result if isinstance(result, Failure) else result.replay()
 
     def replay_all(self, candidates: Sequence[Candidate]) -> list[Replay | Failure]:
         """Each replayed in a thread of its own: TVM lets go of Python's lock meanwhile (at most 13 ms of the 114 ms of
-        a CUDA kernel's replay went by before another thread had its turn).
+        a CUDA kernel's replay went by before another thread had its turn). And on a module of its own, as in
+        MetaSchedule's search: nothing says that schedules of one may be made side by side.
         """
         if len(candidates) < 2:
             return [self.replay(candidate) for candidate in candidates]
+
+        def replay(candidate: Candidate) -> Replay | Failure:
+            return self._written(self.schedule(candidate, tvm.ir.load_json(self.task.module_json)))
+
         with ThreadPoolExecutor(len(candidates), thread_name_prefix="replay") as threads:
-            return list(threads.map(self.replay, candidates))
+            return list(threads.map(replay, candidates))
 
     def replays(self, candidates: Iterable[Candidate]) -> list[Replay]:
         """Those that still replay, in their order; the sketches may be another version's than the candidates'."""

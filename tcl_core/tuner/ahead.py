@@ -31,7 +31,7 @@ def choose_ahead(
         at_work: candidates that are measured meanwhile, by task key.
 
     Returns:
-        None at all where it is better to wait.
+        Nothing where it is better to wait.
     """
     first = _first(scheduler, states, spent, at_work)
     chosen = [] if first is None else [first]

@@ -32,13 +32,13 @@ class Opened:
     def event(self) -> NetworkOpened:
         """What a watcher is told."""
         network = self.imported.network
-        outputs = tuple(tensor.name for tensor in network.outputs)
+        inputs, outputs = (tuple(tensor.name for tensor in tensors) for tensors in (network.inputs, network.outputs))
         return NetworkOpened(
             network=network,
             platform=self.platform,
             tasks=self.tasks,
             report=self.imported.report,
-            graph=network_graph(self.imported.module, {task.key for task in self.tasks}, outputs),
+            graph=network_graph(self.imported.module, {task.key for task in self.tasks}, inputs, outputs),
         )
 
 

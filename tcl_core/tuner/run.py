@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -159,8 +159,7 @@ class Tuner:
                 count=counts.get(task.key, RecordCount()),
                 read=partial(workspace.records, task_key=task.key, platform=fingerprint, traces=False),
             )
-            threads = max(1, workers // 2)  # the other half is left to whoever compiles meanwhile
-            self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier, threads)
+            self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier, workers)
         self._relatives = stored_relatives(workspace, fingerprint, chosen, counts)
         run_id = workspace.start_run(self.config, digest, fingerprint, installed_versions())
         return run_id, sum(work.state.trials for work in self._works.values())
@@ -265,14 +264,16 @@ class Tuner:
                 self._keep_sketches(self._works[prepared.task_key], workspace, opened)
             else:
                 yield from self._close_round(prepared, [], is_last=prepared is last)
-        if last.chosen:
-            yield PhaseChanged(stage=Stage.COMPILE, task_key=last.task_key)
-            by_key = {prepared.task_key: prepared for prepared in step.rounds}
+        if step.counts:
+            yield PhaseChanged(stage=Stage.COMPILE, task_key=next(iter(step.counts)))
             measured = self._measure(step, measurer, opened)
-            for task_key, found in groupby(measured, key=lambda record: record.candidate.task_key):
-                records = yield from self._taken(found, task_key, workspace)
-                self._works[task_key].add_records(records)
-                yield from self._close_round(by_key[task_key], records, is_last=task_key == last.task_key)
+            for prepared in step.rounds[-len(step.counts) :]:
+                # Not one more than the round's own: what is timed is told and stored at once.
+                own = measured if prepared is last else islice(measured, len(prepared.chosen))
+                records = yield from self._taken(own, prepared.task_key, workspace)
+                if records:
+                    self._works[prepared.task_key].add_records(records)
+                    yield from self._close_round(prepared, records, is_last=prepared is last)
         self._let_go()
 
     def _taken(

@@ -46,8 +46,8 @@ class Step:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Candidates by task key."""
-        return {prepared.task_key: len(prepared.chosen) for prepared in self.rounds}
+        """Candidates by task key, of rounds that have any."""
+        return {prepared.task_key: len(prepared.chosen) for prepared in self.rounds if prepared.chosen}
 
     def numbered(self) -> Iterator[tuple[int, Prepared]]:
         """The rounds, each with its number in the run."""
@@ -66,6 +66,6 @@ def make_spaces(works: Sequence[TaskWork]) -> None:
     """The design spaces of several tasks side by side: like replays, they are made without Python's lock mostly."""
     if len(works) < 2:
         return
-    with ThreadPoolExecutor(len(works), thread_name_prefix="space") as threads:
-        for _ in threads.map(lambda work: work.space, works):
+    with ThreadPoolExecutor(works[0].threads, thread_name_prefix="space") as pool:
+        for _ in pool.map(lambda work: work.space, works):
             pass

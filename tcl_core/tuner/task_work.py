@@ -65,12 +65,10 @@ NOTHING = Earlier()
 
 
 class TaskWork:
-    """The per-task half of a run. Belongs to the run's thread.
-
-    Args:
-        threads: replays side by side.
+    """The per-task half of a run. Belongs to the run's thread, but for its space, which may be made in another.
 
     Attributes:
+        threads: replays side by side, on half of the cores: on the others `workers` compile meanwhile.
         state: what the scheduler and the watcher see.
         scored: candidates scored so far.
         rejected: candidates replay rejected so far, by cause.
@@ -83,7 +81,7 @@ class TaskWork:
         platform: FloatArray,
         search: SearchConfig,
         earlier: Earlier = NOTHING,
-        threads: int = 1,
+        workers: int = 1,
     ) -> None:
         count = earlier.count
         self.state = TaskState(task=task, trials=count.trials, failures=count.failures, best_s=count.best_s)
@@ -94,7 +92,7 @@ class TaskWork:
         self.scored = 0
         self.rejected: dict[str, int] = {}
         self._map: PoolMapped | None = None
-        self._target_json, self._platform, self._threads = target_json, platform, threads
+        self._target_json, self._platform, self.threads = target_json, platform, max(1, workers // 2)
         self._space: DesignSpace | None = None
         self._templates: tuple[TokenTemplate, ...] = ()
         self._spaces: tuple[DecisionSpace, ...] = ()
@@ -192,7 +190,9 @@ class TaskWork:
             most = min(_explored(trials + count) - _explored(trials), count - len(chosen))
             chosen += self._replayed(self._drawn(2 * most, generator), most, score, Source.DRAWN, trained=True)
         seeds = [*self.best(_SEEDS), *borrowed]
-        proposals = self._evolution.propose(sketches, score, seeds, self._seen, generator, cancel, wanted=count)
+        proposals = self._evolution.propose(
+            sketches, score, seeds, self._seen, generator, cancel, wanted=count, breed=trials > 0
+        )
         self.scored += proposals.scored
         self._map = None
         if proposals.candidates:
@@ -268,7 +268,7 @@ class TaskWork:
         while found < most and at < len(candidates):
             if cancel is not None:
                 cancel.checkpoint()
-            window = candidates[at : at + min(self._threads, _SPECULATION * (most - found))]
+            window = candidates[at : at + min(self.threads, _SPECULATION * (most - found))]
             for place, result in enumerate(self.space.replay_all(window), at):
                 replay = self._checked(candidates[place], result)
                 if replay is not None:

@@ -300,12 +300,15 @@ def test_a_compilation_far_slower_than_the_others_is_given_up(
     pool.end()
 
 
-def test_a_compilation_is_slow_for_its_task_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tcl_core.measure.batch.SOON_S", 0.02)
+@pytest.mark.parametrize(("soon_s", "usual_s", "failures"), [(0.02, 0.001, 1), (0.2, 0.001, 0), (0.02, 0.05, 0)])
+def test_the_only_one_of_its_task_may_compile_longer(
+    monkeypatch: pytest.MonkeyPatch, soon_s: float, usual_s: float, failures: int
+) -> None:
+    monkeypatch.setattr("tcl_core.measure.batch.SOON_S", soon_s)
     pool = FakePool(["fine"] * 5 + ["compiles slowly"])
-    pool.tasks, pool.compile_s = 6, 0.001
-    config = replace(CONFIG, compile_timeout_s=5.0)
-    assert all(result.failure is None for result in pool.results(workers=1, config=config))
+    pool.tasks, pool.compile_s = 6, usual_s
+    results = list(pool.results(workers=1, config=replace(CONFIG, compile_timeout_s=5.0)))
+    assert sum(result.failure is not None for result in results) == failures
     pool.end()
 
 

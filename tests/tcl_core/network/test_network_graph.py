@@ -23,8 +23,10 @@ def imported(path: Path) -> ImportedNetwork:
 
 
 def graph_of(network: ImportedNetwork) -> NetworkGraph:
-    outputs = tuple(tensor.name for tensor in network.network.outputs)
-    return network_graph(network.module, {task.key for task in network.tasks}, outputs)
+    inputs, outputs = (
+        tuple(tensor.name for tensor in tensors) for tensors in (network.network.inputs, network.network.outputs)
+    )
+    return network_graph(network.module, {task.key for task in network.tasks}, inputs, outputs)
 
 
 @pytest.fixture(scope="module")

@@ -112,6 +112,15 @@ def test_a_search_for_few_is_short_and_one_for_many_is_whole() -> None:
     assert scored(2) == scored(16) == scored(None)  # 2 x 64 are all 128
 
 
+def test_without_breeding_one_generation_is_scored_and_the_pool_is_its_best() -> None:
+    sketches = [convolution(0), convolution(1)]
+    landscape = Landscape(sketches)
+    found = Evolution(SMALL).propose(sketches, landscape, [], set(), np.random.default_rng(0), breed=False)
+    assert landscape.calls == [0, 1]
+    assert found.scored == sum(landscape.scored.values()) == SMALL.population
+    assert len(found.candidates) == SMALL.pool
+
+
 def test_seeds_help() -> None:
     one = convolution()
     space = DecisionSpace(one)

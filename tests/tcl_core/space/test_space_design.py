@@ -115,8 +115,11 @@ def test_cuda_candidates_are_checked_without_a_gpu(matmul_task: Task) -> None:
 
 
 @pytest.mark.parametrize("target", [CPU_TARGET, CUDA_TARGET])
-def test_replays_side_by_side_are_those_one_after_the_other(matmul_task: Task, target: str) -> None:
-    space = DesignSpace(matmul_task, target)
+@pytest.mark.parametrize("kind", ["matmul_task", "softmax_task"])
+def test_replays_side_by_side_are_those_one_after_the_other(
+    request: pytest.FixtureRequest, kind: str, target: str
+) -> None:
+    space = DesignSpace(request.getfixturevalue(kind), target)
     generator = np.random.default_rng(1)
     candidates = [random_candidate(sketch, generator) for sketch in space.sketches for _ in range(16)]
     assert space.replay_all(candidates) == [space.replay(candidate) for candidate in candidates]

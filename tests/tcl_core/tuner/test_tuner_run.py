@@ -120,6 +120,28 @@ def test_rounds_of_several_tasks_are_measured_at_once_where_there_are_workers_fo
             measured.clear()
 
 
+def test_all_that_was_timed_is_stored_when_a_round_of_several_ends(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed, at_ends = 0, []
+    results, close_round = Batch.results, Tuner._close_round
+
+    def counted(batch: Batch) -> Iterator[MeasureResult]:
+        nonlocal timed
+        for result in results(batch):
+            timed += 1
+            yield result
+
+    def noted(tuner: Tuner, *arguments: Any, **more: Any) -> Iterator[Event]:
+        at_ends.append((timed, tuner.trials))
+        return close_round(tuner, *arguments, **more)
+
+    monkeypatch.setattr(Batch, "results", counted)
+    monkeypatch.setattr(Tuner, "_close_round", noted)
+    quick_run(tmp_path, opened, Budget(trials=8), heaviest(opened, 4), workers=6)
+    assert at_ends == [(2, 2), (4, 4), (6, 6), (8, 8)]
+
+
 def test_a_run_of_one_task_waits_for_its_results(opened: Opened, tmp_path: Path) -> None:
     events = quick_run(tmp_path, opened, Budget(trials=6), heaviest(opened, 1))
     rounds = sum(isinstance(event, RoundFinished) for event in events)

@@ -29,6 +29,7 @@ from tcl_core.domain import (
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
+from tcl_core.search.evolution import Evolution, Proposals
 from tcl_core.selection import make_sampler
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner.measuring import Chosen
@@ -81,13 +82,31 @@ def test_what_is_proposed_does_not_depend_on_the_threads(
     monkeypatch.setattr(DesignSpace, "replay_all", noted)
     context = platform_features(cpu_platform)
     alone, aside = (
-        TaskWork(matmul_task, cpu_platform.target_json, context, SEARCH, threads=threads) for threads in (1, 6)
+        TaskWork(matmul_task, cpu_platform.target_json, context, SEARCH, workers=workers) for workers in (2, 12)
     )
     expected = propose(alone, model, 4)
     assert set(replayed) == {1}
     replayed.clear()
     assert propose(aside, model, 4) == expected
     assert replayed[0] == 6, "twice the four that are wanted, if there were threads for them"
+
+
+def test_nothing_is_bred_before_something_is_measured(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bred: list[object] = []
+    search = Evolution.propose
+
+    def noted(evolution: Evolution, *arguments: object, **more: object) -> Proposals:
+        bred.append(more["breed"])
+        return search(evolution, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Evolution, "propose", noted)
+    work = work_of(matmul_task, cpu_platform)
+    first = propose(work, model, 4)
+    work.add_records([record_of(replay, 1e-3) for replay, _ in first])
+    propose(work, model, 4)
+    assert bred == [False, True]
 
 
 def test_a_proposal_leaves_a_map_of_its_pool(matmul_task: Task, cpu_platform: Platform, model: CostModel) -> None:
