@@ -187,7 +187,7 @@ class LearnerConfig:
     adapter: int = 16
     pairs: float = 0.5
     temperature: float = 0.5
-    ewc: float = 3.0
+    ewc: float = 100.0
     gamma: float = 0.95
     rehearsal: float = 1.0
     hearsay: float = 0.5

@@ -21,7 +21,7 @@ from tcl_core.dataset.consistency import first_fault
 from tcl_core.dataset.digest import content_digest
 from tcl_core.dataset.schema import DIGEST_KEY, SCHEMAS, VERSION, VERSION_KEY, file_name
 from tcl_core.dataset.tables import from_tables, to_tables
-from tcl_core.errors import UserError
+from tcl_core.errors import UserError, first_line
 
 _MEND = "make it again with packaging/make_dataset.py, or restore it from a copy"
 _LEVEL = 15
@@ -70,7 +70,7 @@ def read_dataset(directory: Path) -> Dataset:
     try:
         dataset = from_tables(sorted(digests)[0], tables)
     except ValueError as error:
-        raise _refusal(f"The dataset {directory} is damaged ({_first_line(error)}); {_MEND}.") from error
+        raise _refusal(f"The dataset {directory} is damaged ({first_line(error)}); {_MEND}.") from error
     fault = first_fault(dataset)
     if fault is not None:
         raise _refusal(f"The dataset {directory} is not whole: {fault}; {_MEND}.")
@@ -83,10 +83,6 @@ def read_dataset(directory: Path) -> Dataset:
 
 def _refusal(sentence: str) -> UserError:
     return UserError("dataset", sentence)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _write_tables(folder: Path, tables: Mapping[str, Any], digest: str) -> None:
@@ -138,7 +134,7 @@ def _read_table(directory: Path, name: str) -> Any:
     try:
         table = pq.ParquetFile(path, page_checksum_verification=True).read()
     except (pa.ArrowException, OSError) as error:
-        raise _refusal(f"{path} is not a whole Parquet file ({_first_line(error)}); {_MEND}.") from error
+        raise _refusal(f"{path} is not a whole Parquet file ({first_line(error)}); {_MEND}.") from error
     version = (table.schema.metadata or {}).get(VERSION_KEY, b"none").decode(errors="replace")
     if version != str(VERSION):
         raise _refusal(

@@ -267,7 +267,7 @@ class Tuner:
         if step.counts:
             yield PhaseChanged(stage=Stage.COMPILE, task_key=next(iter(step.counts)))
             measured = self._measure(step, measurer, opened)
-            for prepared in step.rounds[-len(step.counts) :]:
+            for prepared in (each for each in step.rounds if each.chosen):
                 # Not one more than the round's own: what is timed is told and stored at once.
                 own = measured if prepared is last else islice(measured, len(prepared.chosen))
                 records = yield from self._taken(own, prepared.task_key, workspace)
