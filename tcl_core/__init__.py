@@ -53,7 +53,7 @@ room                      what it does                                          
 ``reporting/``            the report of a run as one HTML file                                     jinja2
 ``inspection/``           one record replayed: loop tree, trace, TensorIR, source, its score       tvm, torch
 ``what_if/``              a record with other decisions: prediction, rank, measured on demand       tvm, torch
-``bench/``                what the README quotes: ours against the peers, in one run               (through the stages)
+``bench/``                what `resources/measured.md` quotes: ours against the peers, in one run  (through the stages)
 ========================  =======================================================================  =================
 """
 

@@ -1,1 +1,4 @@
-"""Benches: ours against the peers in one run, interleaved, with medians and spread. The README quotes nothing else."""
+"""Benches: ours against the peers in one run, interleaved, with medians and spread.
+
+`README.md` and `resources/measured.md` quote nothing else.
+"""
