@@ -110,6 +110,7 @@ def connect(controller: Controller, window: MainWindow) -> None:
     window.closing.connect(controller.shut_down)
     controller.announced.connect(window.banner.announce)
     controller.panel_wanted.connect(window.show_panel)
+    form.workspace_edited.connect(controller.choose_workspace)
     controller.workspace_chosen.connect(form.set_workspace)
     controller.recent_changed.connect(window.show_recent)
 
@@ -119,7 +120,7 @@ def connect_schedules(schedules: ScheduleController, controller: Controller, win
     panel = window.schedules_panel
     window.record_selected.connect(schedules.open_record)
     window.candidate_selected.connect(schedules.open_candidate)
-    window.task_panel.task_selected.connect(schedules.select_task)
+    window.task_selected.connect(schedules.select_task)
     panel.best_requested.connect(schedules.open_best)
     panel.compare_chosen.connect(schedules.compare_with)
     panel.pin_requested.connect(schedules.pin)

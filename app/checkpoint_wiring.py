@@ -46,7 +46,6 @@ class CheckpointWiring(QObject):
         checkpoints.shapes_told.connect(form.set_shapes)
         models.checkpoints.modelReset.connect(self._listed)
         controller.workspace_chosen.connect(checkpoints.set_workspace)
-        form.workspace_edited.connect(checkpoints.set_workspace)
         form.checkpoint_wanted.connect(self.choose_checkpoint)
         form.reopen_requested.connect(self.reopen)
         window.run_panel.past_runs.chosen.connect(self.repeat)

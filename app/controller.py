@@ -51,6 +51,7 @@ class Controller(QObject):
         super().__init__(parent)
         self._models, self._engine, self._settings = models, engine, settings
         self._path: str | None = None
+        self._workspace = ""
         self._opening: str | None = None
         self._wanted: tuple[str | None, str, int | None, Shapes] | None = None
         self._after_opening: RunRequest | None = None
@@ -105,9 +106,9 @@ class Controller(QObject):
         run = self._models.run
         if run.activity is not Activity.READY or run.opened is None:
             return
-        workspace = request.workspace or str(self._settings.default_workspace(run.opened.network.name))
+        workspace = self._folder(request.workspace)
         self._settings.request = request
-        self.workspace_chosen.emit(workspace)
+        self._show_workspace(workspace)
         if self._opening != self._path:  # what was asked for last could not be opened: the shapes in the form are its
             request = replace(request, shapes=run.opened.network.shapes)
         config = request.config(self._path, workspace)
@@ -119,8 +120,14 @@ class Controller(QObject):
     def repeat_run(self, config: RunConfig) -> None:
         """Start a run of the network on screen as an earlier one was configured."""
         if self._models.run.activity is Activity.READY:
-            self.workspace_chosen.emit(config.workspace)
+            self._show_workspace(config.workspace)
             self._begin(config)
+
+    def choose_workspace(self, folder: str) -> None:
+        """Show another folder, which the next run uses; "" for the network's usual one. During a run its own stays."""
+        if not self._models.run.busy:
+            self._show_workspace(self._folder(folder))
+            self._models.flush()
 
     @property
     def asked_path(self) -> str | None:
@@ -214,6 +221,7 @@ class Controller(QObject):
         if self._open_next_wish():
             return
         models = self._models
+        reopened = models.run.opened is not None and self._opening == self._path
         models.run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
         models.run.activity = Activity.READY
         models.run.outcome = ""
@@ -229,7 +237,7 @@ class Controller(QObject):
             self.recent_changed.emit()
         for issue in event.report.issues:
             self._log(EntryKind.NOTICE, f"{issue.node} ({issue.operator}): {issue.problem} {issue.mend}")
-        self.workspace_chosen.emit(str(self._settings.default_workspace(event.network.name)))
+        self._show_workspace(self._folder(self._workspace if reopened else ""))
         request, self._after_opening = self._after_opening, None
         if request is not None:
             self.start_run(replace(request, workspace=""))
@@ -360,6 +368,21 @@ class Controller(QObject):
         self._settle()
         self.open_network(*wish)
         return True
+
+    def _folder(self, folder: str) -> str:
+        """The folder, or the usual one of the network on screen where that is ""."""
+        opened = self._models.run.opened
+        return folder or (str(self._settings.default_workspace(opened.network.name)) if opened else "")
+
+    def _show_workspace(self, folder: str) -> None:
+        """Tell everybody where records lie; what was measured and built in another folder is not shown for this one."""
+        if folder != self._workspace:
+            self._workspace = folder
+            self._forget_results()
+            if self._config is not None:  # the offer to continue its run is about the folder before
+                self._config = None
+                self.announced.emit(None)
+        self.workspace_chosen.emit(folder)
 
     def _forget_results(self) -> None:
         self._models.scores.clear()

@@ -67,7 +67,7 @@ class LibraryController(QObject):
         """Records lie in this workspace; whether it holds a run of the network is heard of later."""
         if folder != self._workspace:
             self._workspace = folder
-            self._library.tuned = False
+            self._library.tuned = self._checked_since_run = False
             self._library.announce()
 
     def choose_tolerance(self, rtol: float, atol: float) -> None:
@@ -91,8 +91,10 @@ class LibraryController(QObject):
 
     def write_report(self, past: PastRun, out: str) -> None:
         """Write the report of a run; what was checked since belongs to the newest one."""
-        listing = self._models.checkpoints.listing
-        newest = max((run.id for run in listing.runs if run.network == past.network), default=0) if listing else 0
+        listing, place = self._models.checkpoints.listing, self._place()
+        here = (place["network"], place["platform"])
+        runs = listing.runs if listing else ()
+        newest = max((run.id for run in runs if (run.digest, run.platform) == here), default=0)
         library = self._library.report if past.id == newest and self._checked_since_run else None
         command = told.WriteReport(**self._place(), run=past.id, out=out, library=library)
         self._send(command, tr("Writing the report"))
@@ -155,7 +157,8 @@ class LibraryController(QObject):
     def _note_runs(self, event: WorkspaceListed) -> None:
         opened = self._models.run.opened
         if opened is not None and event.workspace == (self._workspace or None):
-            held = any(run.network == opened.network.name for run in event.runs)
+            here = (opened.network.digest, opened.platform.fingerprint)
+            held = any((run.digest, run.platform) == here for run in event.runs)
             self._library.tuned = held or self._library.tuned
 
     def _done(self, event: told.LibraryDone) -> None:
@@ -185,8 +188,10 @@ class LibraryController(QObject):
         self.announced.emit(Announcement(mood=mood, sentence=sentence, action=way, action_text=text))
 
     def _place(self) -> dict[str, str]:
+        """The network on screen on its platform: others have its name, and it may have been tuned for other targets."""
         opened = self._models.run.opened
-        return {"workspace": self._workspace, "network": opened.network.name if opened else ""}
+        network, platform = (opened.network.digest, opened.platform.fingerprint) if opened else ("", "")
+        return {"workspace": self._workspace, "network": network, "platform": platform}
 
     def _send(self, command: LibraryCommand, doing: str) -> None:
         run, library = self._models.run, self._library

@@ -38,7 +38,6 @@ class LibraryWiring(QObject):
         library.announced.connect(window.banner.announce)
         library.report_wanted.connect(_open)
         controller.workspace_chosen.connect(library.set_workspace)
-        window.run_panel.form.workspace_edited.connect(library.set_workspace)
         models.checkpoints.modelReset.connect(self._listed)
 
     def choose_report(self, past: PastRun) -> None:

@@ -48,7 +48,7 @@ class MainWindow(QMainWindow):
 
     open_requested (path or None for the sample), sample_requested and start_requested (`RunRequest`), hold_requested,
     stop_requested, export_requested (folder), record_selected (`RecordSummary`), candidate_selected (`Candidate`),
-    closing (the window is about to go).
+    task_selected (its key, "" for none; whichever panel it was selected in), closing (the window is about to go).
     """
 
     open_requested = Signal(object)
@@ -59,6 +59,7 @@ class MainWindow(QMainWindow):
     export_requested = Signal(str)
     record_selected = Signal(object)
     candidate_selected = Signal(object)
+    task_selected = Signal(str)
     closing = Signal()
 
     def __init__(self, models: StudioModels, settings: Settings, theme: Theme) -> None:
@@ -113,12 +114,16 @@ class MainWindow(QMainWindow):
         panel.apply_tokens(self._theme.tokens)
         self._theme.changed.connect(panel.apply_tokens)
         self._pages.addWidget(panel)
-        self.task_panel.task_selected.connect(panel.select_task)
-        panel.task_selected.connect(self.task_panel.select_task)
+        self._share_selection(panel)
         panel.record_selected.connect(self.record_selected)
         panel.candidate_selected.connect(self.candidate_selected)
         panel.saving_ended.connect(self.banner.announce)
         return panel
+
+    def _share_selection(self, panel: TaskPanel | NetworkPanel | PlotsPanel) -> None:
+        """A task that is selected in one panel is selected in all; a panel that has it already says nothing more."""
+        panel.task_selected.connect(self.task_selected)
+        self.task_selected.connect(panel.select_task)
 
     def _panels(self) -> dict[str, QWidget]:
         return {
@@ -152,8 +157,8 @@ class MainWindow(QMainWindow):
         self.start_page.open_requested.connect(self._open_or_choose)
         self.start_page.sample_requested.connect(self._request_sample)
         self.failures_panel.record_opened.connect(self._open_failure)
-        self.task_panel.task_selected.connect(self.network_panel.select_task)
-        self.network_panel.task_selected.connect(self.task_panel.select_task)
+        self._share_selection(self.task_panel)
+        self._share_selection(self.network_panel)
         self.library_panel.actions_.export_requested.connect(self.choose_export_folder)
         self.library_panel.actions_.show_folder_requested.connect(_show_folder)
         self._theme.changed.connect(self.apply_tokens)

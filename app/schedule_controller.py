@@ -29,9 +29,13 @@ class _Wish:
 
 
 class ScheduleController(QObject):
-    """Wires the open schedules and the engine thread. Signals: opened, when a record was asked for."""
+    """Wires the open schedules and the engine thread.
+
+    Signals: opened, when a record was asked for; workspace_left, when records lie in another folder from now on.
+    """
 
     opened = Signal()
+    workspace_left = Signal()
 
     def __init__(self, models: StudioModels, engine: EngineThread, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -51,8 +55,11 @@ class ScheduleController(QObject):
     # Intents
 
     def set_workspace(self, folder: str) -> None:
-        """Records lie in this workspace."""
-        self._workspace = folder
+        """Records lie in this workspace; those of the one before are closed."""
+        if folder != self._workspace:
+            self._workspace = folder
+            self._close()
+            self.workspace_left.emit()
         self._open.tuned = bool(folder)
         self._open.announce()
 
@@ -116,9 +123,7 @@ class ScheduleController(QObject):
                 self._workspace = event.config.workspace
                 self._open.tuned = True
             case NetworkOpened() if not self._models.run.busy:
-                self._asked.clear()
-                self._wishes.clear()
-                self._open.clear()
+                self._close()
             case events.ScheduleInspected():
                 return self._put(event.request, Opened(waiting=True, view=event.view), ended=False)
             case events.SourceGenerated():
@@ -130,6 +135,11 @@ class ScheduleController(QObject):
             case _:
                 return False
         return True
+
+    def _close(self) -> None:
+        self._asked.clear()
+        self._wishes.clear()
+        self._open.clear()
 
     def _side(self, request: int) -> Side | None:
         return next((side for side, asked in self._asked.items() if asked == request), None)

@@ -35,6 +35,7 @@ class WhatIfController(QObject):
         self._schedules = schedules  # knows where records lie
         self._last = self._opening = self._scoring = self._measuring = 0
         self._what_if.turned.connect(self.ask_score)
+        schedules.workspace_left.connect(self._leave)
         engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
@@ -100,8 +101,7 @@ class WhatIfController(QObject):
     def _take(self, event: Event) -> bool:
         match event:
             case NetworkOpened() if not self._models.run.busy:
-                self._opening = self._scoring = self._measuring = 0
-                self._what_if.close()
+                self._close()
             case RoundFinished() | Finished() | CheckpointDone():
                 self.ask_score()  # the model has learned, or the ranks are others
                 return False
@@ -119,6 +119,16 @@ class WhatIfController(QObject):
             case _:
                 return False
         return True
+
+    @Slot()
+    def _leave(self) -> None:
+        """Another workspace: the record that is turned here is not in it."""
+        self._close()
+        self._what_if.announce()
+
+    def _close(self) -> None:
+        self._opening = self._scoring = self._measuring = 0
+        self._what_if.close()
 
     def _note_measured(self, event: events.WhatIfMeasured) -> None:
         self._measuring = 0

@@ -76,7 +76,8 @@ class PastRun:
     """A run that a workspace remembers; its configuration is enough to repeat it.
 
     Attributes:
-        network: the network's name.
+        network, digest: the network's name, and what tells it from others of that name.
+        platform: fingerprint.
         started_at: Unix time in seconds.
         reason: why it ended, see `events.Finished` and `store.run_table`; None while it runs.
         trials, seconds: None until it has finished.
@@ -84,6 +85,8 @@ class PastRun:
 
     id: int
     network: str
+    digest: str
+    platform: str
     config: RunConfig
     started_at: float
     reason: str | None

@@ -263,11 +263,13 @@ class LibraryCommand:
 
     Attributes:
         workspace: the folder that holds the records.
-        network: name of a tuned network; None for the only one there is.
+        network: name or digest of a tuned network; None for the only one there is.
+        platform: fingerprint of the platform it was tuned on; None for that of its newest run.
     """
 
     workspace: str
     network: str | None
+    platform: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,7 @@ class BudgetCheck(QObject):
         """Trials a second of earlier runs of the network on this target and with these threads, newest last."""
         opened, listing = self._run.opened, self._checkpoints.listing
         for past in listing.runs if listing else ():
-            same = opened is not None and past.network == opened.network.name
+            same = opened is not None and past.digest == opened.network.digest
             alike = (past.config.target, past.config.threads) == (request.target, request.threads)
             if same and alike and past.trials and past.seconds and past.seconds >= _KNOWN_AFTER_S:
                 yield past.trials / past.seconds

@@ -93,9 +93,9 @@ class OpenSchedules(QObject):
         return self.pinned if self.compare is Compare.PINNED else self.sides[Side.OTHER]
 
     def clear(self) -> None:
-        """Another network: nothing of the last one is open."""
+        """Another network or workspace: nothing of the last one is open. Which task is selected, the window tells."""
         self.sides = {Side.CHOSEN: NOTHING, Side.OTHER: NOTHING}
-        self.compare, self.pinned, self.task_key = Compare.NOTHING, None, ""
+        self.compare, self.pinned = Compare.NOTHING, None
 
     def announce(self) -> None:
         """Tell the views."""

@@ -110,7 +110,7 @@ class LibraryActions(QFrame):
         self.folder_button.setEnabled(bool(library.bundle))
         self.copy_button.setEnabled(bool(library.bundle))
         opened = self._run.opened
-        self.report_button.show_for(opened.network.name if opened else "", ready=not held)
+        self.report_button.show_for(opened.network.digest if opened else "", ready=not held)
         self.stop_button.setVisible(bool(library.doing))
         self.stop_button.setText(tr("Stop at once") if library.stopping else tr("Stop"))
         self._why.setText(held or self._next_to_do(readable))

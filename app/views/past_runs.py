@@ -35,7 +35,7 @@ class PastRunsButton(QPushButton):
     @property
     def shown(self) -> tuple[PastRun, ...]:
         """The runs to choose from, newest first."""
-        return tuple(run for run in reversed(self._runs) if run.network == self._network)[:_SHOWN]
+        return tuple(run for run in reversed(self._runs) if run.digest == self._network)[:_SHOWN]
 
     def set_runs(self, runs: tuple[PastRun, ...]) -> None:
         """Take the runs of a workspace, oldest first."""
@@ -43,7 +43,7 @@ class PastRunsButton(QPushButton):
         self._fill()
 
     def show_for(self, network: str, *, ready: bool) -> None:
-        """Show the runs of a network; "" for none. `ready`: whether one can be chosen now."""
+        """Show the runs of a network, by its digest; "" for none. `ready`: whether one can be chosen now."""
         if (network, ready) != (self._network, self._ready):
             self._network, self._ready = network, ready
             self._fill()

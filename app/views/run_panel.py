@@ -169,7 +169,7 @@ class RunPanel(QWidget):
             self._hold.setToolTip(tr("Go on") if paused else tr("Hold at the next candidate (F6)"))
             self._draw_hold()
         self.form.setEnabled(not run.busy)
-        self.past_runs.show_for(run.opened.network.name if run.opened else "", ready=states["start"])
+        self.past_runs.show_for(run.opened.network.digest if run.opened else "", ready=states["start"])
         self._judge()
         # Names of fused kernels are one word each: without these places to break they would widen the panel.
         self._phase.setText(wording.phase(run).replace("_", "_\u200b"))

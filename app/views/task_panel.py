@@ -53,6 +53,7 @@ class TaskPanel(QWidget):
         self._name = ElidedLabel("headline")
         self._facts = label("", "muted")
         self._facts.setMinimumWidth(40)
+        self._following = False
         self._filter = QLineEdit()
         self._filter.setPlaceholderText(tr("Filter tasks"))
         self._filter.setAccessibleName(tr("Filter tasks by name"))
@@ -160,13 +161,15 @@ class TaskPanel(QWidget):
         self._no_match.setVisible(bool(text) and not self.proxy.rowCount())
 
     def select_task(self, task_key: str) -> None:
-        """Select a task's row; "" selects nothing."""
+        """Select a task's row; "" selects nothing. One that the filter hides is selected elsewhere all the same."""
         model = self.proxy
         for row in range(model.rowCount()):
             if task_key and model.index(row, 0).data(KEY_ROLE) == task_key:
                 self.table.selectRow(row)
                 return
+        self._following = bool(task_key)
         self.table.clearSelection()
+        self._following = False
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
@@ -185,4 +188,5 @@ class TaskPanel(QWidget):
 
     def _tell_selection(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:
         rows: list[QModelIndex] = self.table.selectionModel().selectedRows()
-        self.task_selected.emit(str(rows[0].data(KEY_ROLE)) if rows else "")
+        if not self._following:
+            self.task_selected.emit(str(rows[0].data(KEY_ROLE)) if rows else "")

@@ -107,7 +107,7 @@ def read_run(
     """The facts of a run.
 
     Args:
-        number: of the run; None for the newest of the network of that name.
+        number: of the run; None for the newest of the network of that name or digest.
         library: checked since, for a run that ended without one.
 
     Raises:

@@ -9,37 +9,48 @@ from tcl_core.store.workspace import Workspace
 
 
 def choose_network(workspace: Workspace, name: str | None) -> Network:
-    """The network of that name; the only one there is for None.
+    """The network of that name or digest; for None the one whose name is the only one.
+
+    Of several of one name (of other shapes, or of another file) it is the one tuned last.
 
     Raises:
-        UserError: none, or several and none named.
+        UserError: none, or several names and none given.
     """
     networks = workspace.networks()
     if not networks:
         raise UserError("workspace", "This workspace holds no network yet; run tune first.")
-    names = ", ".join(sorted({network.name for network in networks}))
-    if name is None and len(networks) > 1:
-        raise UserError("workspace", f"This workspace holds several networks ({names}); choose one with --network.")
-    found = [network for network in networks if name is None or network.name == name]
+    names = sorted({network.name for network in networks})
+    held = ", ".join(names)
+    if name is None and len(names) > 1:
+        raise UserError("workspace", f"This workspace holds several networks ({held}); choose one with --network.")
+    found = {network.digest: network for network in networks if name in {None, network.name, network.digest}}
     if not found:
-        raise UserError("workspace", f"This workspace holds no network named {name}; it holds {names}.")
-    return found[-1]
+        raise UserError("workspace", f"This workspace holds no network named {name}; it holds {held}.")
+    tuned = [run.network_digest for run in workspace.runs() if run.network_digest in found]
+    return found[(tuned or list(found))[-1]]
 
 
-def newest_run(workspace: Workspace, network: Network) -> RunRow:
-    """The run of a network that was started last.
+def newest_run(workspace: Workspace, network: Network, platform: str | None = None) -> RunRow:
+    """The run of a network that was started last, on the platform of that fingerprint or on any.
 
     Raises:
-        UserError: it was never tuned.
+        UserError: it was never tuned, or not there.
     """
     runs = [run for run in workspace.runs() if run.network_digest == network.digest]
     if not runs:
         raise UserError("workspace", f"{network.name} was never tuned in this workspace; run tune on it first.")
-    return max(runs, key=lambda run: run.started_at)
+    there = [run for run in runs if platform in {None, run.platform}]
+    if not there:
+        raise UserError(
+            "workspace",
+            f"{network.name} was tuned in this workspace for other targets or thread counts only; run tune for this "
+            "one first.",
+        )
+    return max(there, key=lambda run: run.started_at)
 
 
 def choose_run(workspace: Workspace, number: int | None, name: str | None) -> RunRow:
-    """The run of that number; for None the newest of the network of that name.
+    """The run of that number; for None the newest of the network of that name or digest.
 
     Raises:
         UserError: there is no such run, or see `choose_network` and `newest_run`.

@@ -189,6 +189,8 @@ def _runs(workspace: Workspace, rows: Sequence[RunRow]) -> tuple[PastRun, ...]:
         PastRun(
             id=row.id,
             network=names.get(row.network_digest, ""),
+            digest=row.network_digest,
+            platform=row.platform,
             config=row.config,
             started_at=row.started_at,
             reason=row.reason,

@@ -47,15 +47,15 @@ def build_library(
     )
 
 
-def open_tuned(workspace: Workspace, name: str | None) -> Opened:
-    """Open a network that was tuned in a workspace, as its newest run opened it.
+def open_tuned(workspace: Workspace, name: str | None, platform: str | None = None) -> Opened:
+    """Open a network that was tuned in a workspace, as its newest run opened it; see `choose_network`, `newest_run`.
 
     Raises:
         UserError: no such network, more than one and none named, the ONNX file changed or is gone, or all its records
             are of other hardware.
     """
     network = choose_network(workspace, name)
-    run = newest_run(workspace, network)
+    run = newest_run(workspace, network, platform)
     opened = open_network(run.config.network, run.config.target, run.config.threads, run.config.network_config)
     if opened.imported.network.digest != network.digest:
         raise UserError(
@@ -98,7 +98,7 @@ def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
     yield PhaseChanged(stage=Stage.LIBRARY, detail="reading the network")
     try:
         with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
-            opened = open_tuned(workspace, command.network)
+            opened = open_tuned(workspace, command.network, command.platform)
             if out is None and not opened.platform.runnable:
                 raise UserError(
                     "library", f"This machine cannot run code for {opened.platform.name}; check it on one that has it."

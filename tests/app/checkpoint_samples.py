@@ -79,13 +79,15 @@ def runs() -> tuple[told.PastRun, ...]:
     past = told.PastRun(
         id=1,
         network="sample",
+        digest=recorded_run.NETWORK.digest,
+        platform=recorded_run.PLATFORM.fingerprint,
         config=config,
         started_at=recorded_run.START,
         reason="trials",
         trials=480,
         seconds=240.0,
     )
-    return (past, replace(past, id=2, network="another"))
+    return (past, replace(past, id=2, network="another", digest="another"))
 
 
 def listing(workspace: str | None, **changes: object) -> told.WorkspaceListed:

@@ -89,6 +89,14 @@ def silent(qapp: object) -> tuple[WhatIfController, SilentEngine, StudioModels]:
     return controller, engine, models
 
 
+def test_another_folder_closes_the_record(silent: tuple[WhatIfController, SilentEngine, StudioModels]) -> None:
+    controller, engine, models = silent
+    controller._schedules.set_workspace("/workspaces/mine")
+    assert models.what_if.desk is None
+    controller.measure()
+    assert not engine.sent
+
+
 Silent = tuple[WhatIfController, SilentEngine, StudioModels]
 
 

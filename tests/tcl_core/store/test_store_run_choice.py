@@ -42,3 +42,19 @@ def test_a_network_that_was_never_tuned(workspace: Workspace) -> None:
         choose_run(workspace, None, None)
     with pytest.raises(UserError, match="it holds no run yet"):
         choose_run(workspace, 1, None)
+
+
+def test_of_two_networks_of_a_name_the_one_tuned_last_is_meant_unless_a_digest_tells(workspace: Workspace) -> None:
+    workspace.add_network(network("d2"), (task("a1"),))
+    for digest in ("d1", "d2", "d1"):
+        workspace.start_run(CONFIG, digest, platform().fingerprint)
+    assert choose_network(workspace, "net").digest == "d1" == choose_network(workspace, None).digest
+    assert choose_network(workspace, "d2").digest == "d2" and choose_run(workspace, None, "d2").id == 2
+
+
+def test_the_newest_run_on_a_platform(two: Workspace) -> None:
+    here = platform().fingerprint
+    net = choose_network(two, "net")
+    assert newest_run(two, net, here).id == 3
+    with pytest.raises(UserError, match="tuned in this workspace for other targets or thread counts only; run tune"):
+        newest_run(two, net, "elsewhere")

@@ -40,7 +40,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform) -> Stage:
     made = Stage()
     opened = SimpleNamespace(platform=cpu_platform, tasks=(), loaded=SimpleNamespace(model="model"), imported="net")
     monkeypatch.setattr(export, "make_library", made)
-    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name: opened)
+    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform: opened)
     return made
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_run_here_is_exported_but_not_checked(
     elsewhere = SimpleNamespace(
         platform=replace(cpu_platform, runnable=False), tasks=(), loaded=SimpleNamespace(model=""), imported=""
     )
-    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name: elsewhere)
+    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform: elsewhere)
     for command in (VerifyLibrary(**place), TimeLibrary(**place)):
         with pytest.raises(UserError, match="cannot run code for test CPU"):
             obey(command)

@@ -1,0 +1,189 @@
+"""What is on screen belongs to one network, one platform and one folder; around an engine that says nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import checkpoint_samples
+import pytest
+import recorded_run
+import recorded_schedule
+from PySide6.QtCore import QObject
+from silent_engine import SilentEngine
+
+from app.checkpoint_controller import CheckpointController
+from app.controller import Controller
+from app.library_controller import LibraryController
+from app.models.announcement import Announcement, WayOn
+from app.models.run_request import request_of
+from app.models.run_state import Activity
+from app.models.studio import StudioModels
+from app.schedule_controller import ScheduleController
+from app.settings import Settings
+from app.what_if_controller import WhatIfController
+from tcl_core import events
+from tcl_core.library_events import LibraryDone, VerifyLibrary, WriteReport
+from tcl_core.schedule_events import InspectSchedule
+
+MINE = "/workspaces/mine"
+BATCH_8 = replace(recorded_run.NETWORK, digest="8" * 64)
+
+
+@dataclass
+class Desk:
+    """All controllers of a studio around one silent engine, wired as `application` does."""
+
+    parent: QObject
+    models: StudioModels
+    engine: SilentEngine
+    controller: Controller
+    schedules: ScheduleController
+    library: LibraryController
+    folders: list[str]
+    said: list[Announcement | None]
+
+    def tell(self, *batch: events.Event) -> None:
+        self.engine.events.emit(batch)
+
+    def open(self, path: str | None, event: events.NetworkOpened) -> None:
+        self.controller.open_network(path)
+        self.tell(event)
+
+    def run(self, folder: str) -> None:
+        """A run that measures a few records and ends."""
+        request = replace(request_of(recorded_run.config()), workspace=folder)
+        self.controller.start_run(request)
+        self.tell(*self.started(folder))
+        self.models.run.activity = Activity.READY
+
+    def started(self, folder: str, resumed: int = 0) -> tuple[events.Event, ...]:
+        began, *rest = recorded_run.RecordedRun(rounds=1, round_size=5).events()
+        assert isinstance(began, events.RunStarted)
+        measured = [event for event in rest if isinstance(event, events.RecordMeasured)]
+        config = replace(began.config, workspace=folder)
+        return (replace(began, config=config, resumed_records=resumed), *measured)
+
+
+@pytest.fixture
+def desk(qapp: object, settings: Settings) -> Iterator[Desk]:
+    """The sample is open."""
+    parent, models, engine = QObject(), StudioModels(), SilentEngine()
+    controller = Controller(models, engine, settings, parent)  # type: ignore[arg-type]
+    checkpoints = CheckpointController(models, engine, parent)  # type: ignore[arg-type]
+    schedules = ScheduleController(models, engine, parent)  # type: ignore[arg-type]
+    library = LibraryController(models, engine, settings, parent)  # type: ignore[arg-type]
+    WhatIfController(models, engine, schedules, parent)  # type: ignore[arg-type]
+    models.setParent(parent)
+    found = Desk(parent, models, engine, controller, schedules, library, [], [])
+    for taker in (found.folders.append, checkpoints.set_workspace, schedules.set_workspace, library.set_workspace):
+        controller.workspace_chosen.connect(taker)
+    controller.announced.connect(found.said.append)
+    found.tell(events.EngineReady(seconds=1.0, pid=1))
+    found.open(None, recorded_run.opened())
+    yield found
+
+
+def listed(desk: Desk, network: str = recorded_run.NETWORK.digest) -> None:
+    """The workspace on screen says that it holds a run of that network."""
+    (past, _) = checkpoint_samples.runs()
+    desk.tell(checkpoint_samples.listing(desk.folders[-1], runs=(replace(past, digest=network),)))
+
+
+def test_what_is_done_with_a_library_names_network_and_platform(desk: Desk) -> None:
+    listed(desk)
+    desk.library.verify()
+    sent = desk.engine.sent[-1]
+    assert isinstance(sent, VerifyLibrary)
+    assert (sent.network, sent.platform) == (recorded_run.NETWORK.digest, recorded_run.PLATFORM.fingerprint)
+    assert sent.workspace == desk.folders[-1]
+
+
+def test_a_run_of_a_network_of_that_name_is_not_one_of_this(desk: Desk) -> None:
+    listed(desk, network=BATCH_8.digest)
+    assert not desk.models.library.tuned
+    desk.library.verify()
+    assert not isinstance(desk.engine.sent[-1], VerifyLibrary)
+    listed(desk)
+    assert desk.models.library.tuned
+
+
+def test_another_folder_shows_nothing_of_the_one_before(desk: Desk) -> None:
+    desk.run("/workspaces/sample")
+    desk.models.library.take(recorded_run.library())
+    desk.models.schedules.sides = {
+        side: replace(shown, problem="old") for side, shown in desk.models.schedules.sides.items()
+    }
+    assert len(desk.models.scores.records) == 5
+    desk.controller.choose_workspace(MINE)
+    assert desk.folders[-1] == MINE == desk.schedules.workspace
+    assert len(desk.models.scores.records) == 0 and desk.models.library.report is None
+    assert not desk.models.schedules.chosen.problem
+
+
+def test_a_record_is_asked_of_the_folder_on_screen(desk: Desk) -> None:
+    desk.controller.choose_workspace(MINE)
+    desk.schedules.select_task(recorded_schedule.TASK.key)
+    desk.schedules.open_best()
+    sent = desk.engine.sent[-1]
+    assert isinstance(sent, InspectSchedule) and sent.workspace == MINE
+
+
+def test_the_run_of_another_folder_is_not_offered_to_go_on(desk: Desk) -> None:
+    desk.run("/workspaces/sample")
+    sent = len(desk.engine.sent)
+    desk.controller.choose_workspace(MINE)
+    assert desk.said[-1] is None
+    desk.controller.take_way_on(WayOn.CONTINUE_RUN)
+    assert not any(isinstance(command, events.StartRun) for command in desk.engine.sent[sent:])
+
+
+def test_a_run_that_goes_on_in_another_folder_begins_with_no_records_on_screen(desk: Desk) -> None:
+    desk.run("/workspaces/sample")
+    request = replace(request_of(recorded_run.config()), workspace=MINE)
+    desk.controller.start_run(request)
+    desk.tell(*desk.started(MINE, resumed=24))
+    assert len(desk.models.scores.records) == 5
+
+
+def test_what_was_checked_in_another_folder_is_in_no_report_of_this(desk: Desk) -> None:
+    listed(desk)
+    desk.library.verify()
+    done = recorded_run.library()
+    desk.tell(LibraryDone(command=desk.engine.sent[-1], report=done))
+    desk.controller.choose_workspace(MINE)
+    listed(desk)
+    desk.models.library.take(done)
+    desk.library.write_report(checkpoint_samples.runs()[0], "/tmp/report.html")
+    sent = desk.engine.sent[-1]
+    assert isinstance(sent, WriteReport) and sent.library is None
+
+
+def test_opened_again_a_network_stays_in_the_chosen_folder_and_another_has_its_own(desk: Desk) -> None:
+    usual = desk.folders[-1]
+    desk.open("/n/net.onnx", recorded_run.opened())
+    desk.controller.choose_workspace(MINE)
+    desk.open("/n/net.onnx", recorded_run.opened(BATCH_8))
+    assert desk.folders[-1] == MINE
+    desk.open("/n/other.onnx", recorded_run.opened(replace(recorded_run.NETWORK, name="other", digest="o" * 64)))
+    assert desk.folders[-1] not in {MINE, usual} and desk.folders[-1].endswith("other")
+
+
+def test_no_folder_means_the_usual_one(desk: Desk) -> None:
+    usual = desk.folders[-1]
+    desk.controller.choose_workspace(MINE)
+    desk.controller.choose_workspace("")
+    assert desk.folders[-1] == usual
+
+
+def test_a_run_keeps_its_folder(desk: Desk) -> None:
+    desk.controller.start_run(request_of(recorded_run.config()))
+    told = len(desk.folders)
+    desk.controller.choose_workspace(MINE)
+    assert len(desk.folders) == told
+
+
+def test_opened_again_the_selected_task_stays_selected(desk: Desk) -> None:
+    desk.schedules.select_task(recorded_schedule.TASK.key)
+    desk.open(None, recorded_run.opened())
+    assert desk.models.schedules.task_key == recorded_schedule.TASK.key
