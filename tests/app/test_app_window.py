@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
+from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth
 from app.settings import Settings
 from app.theme import Scheme
@@ -274,6 +275,17 @@ def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: 
     qtbot.waitUntil(lambda: studio.models.run.opened is not None, timeout=WAIT_MS)
     assert studio.models.run.opened is not None
     assert studio.models.run.opened.network.name == "third"
+
+
+def test_a_run_of_the_sample_is_not_one_of_the_network_wished_for_next(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.slow_to_open)
+    studio.controller.tune_sample(RunRequest())
+    studio.controller.open_network("/networks/other.onnx")
+    qtbot.waitUntil(lambda: studio.models.run.opened is not None, timeout=WAIT_MS)
+    assert studio.models.run.activity is Activity.READY, "nobody asked for a run of it"
+    studio.controller.open_network("/networks/third.onnx")
+    studio.controller.tune_sample(RunRequest())
+    until(qtbot, studio, Activity.RUNNING)
 
 
 @OFFSCREEN
