@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import recorded_run
@@ -156,6 +157,23 @@ def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio:
     qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == said, timeout=WAIT_MS)
     type_budget("")
     assert studio.models.tasks.task_trials == ()
+
+
+def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    open_sample(qtbot, studio)
+    panel, tasks, state = studio.window.task_panel, studio.models.tasks, studio.models.tasks.states[3]
+    panel.select_task(state.task.key)
+    panel.table.actions()[2].trigger()
+    box = panel.table.findChild(TrialsBox)
+    assert box is not None
+    for trials, digit in enumerate("128", start=1):
+        qtbot.keyClicks(box, digit)
+        tasks.update_state(replace(state, trials=trials))
+        tasks.flush()
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
+    assert tasks.task_trials == ((state.task.key, 128),)
 
 
 def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot) -> None:
