@@ -16,9 +16,11 @@ from app.models.checkpoint_table import start_model
 from app.models.run_request import request_of
 from app.models.studio import StudioModels
 from app.translation import later, tr
+from app.views.save_question import ask_where_to_save
 from tcl_core.checkpoint_events import CheckpointFacts, PastRun
 
 _FILES = later("Checkpoints (*.safetensors);;All files (*)")
+_ENDING = ".safetensors"
 
 
 class CheckpointWiring(QObject):
@@ -92,14 +94,11 @@ class CheckpointWiring(QObject):
 
     def choose_export(self, facts: CheckpointFacts) -> None:
         """Ask for a new file to export to."""
-        proposal = str(Path.home() / f"{facts.name}.safetensors")
-        # The engine refuses to write over a file, with a sentence; asking here would promise otherwise.
-        option = QFileDialog.Option.DontConfirmOverwrite
-        path, _ = QFileDialog.getSaveFileName(
-            self._window, tr("Export the checkpoint"), proposal, tr(_FILES), options=option
-        )
-        if path:
-            self._checkpoints.export_checkpoint(facts, path)
+        proposal = Path.home() / f"{facts.name}{_ENDING}"
+        question = tr("Export the checkpoint")
+        path = ask_where_to_save(self._window, question, proposal, tr(_FILES), _ENDING, guarded=True)
+        if path is not None:
+            self._checkpoints.export_checkpoint(facts, str(path))
 
     def _folder(self) -> str:
         workspace = self._window.run_panel.form.request.workspace

@@ -84,6 +84,7 @@ class Controller(QObject):
         run = self._models.run
         if run.activity is Activity.OPENING:
             self._wanted = (path, target, threads, shapes)
+            self._after_opening = None  # the run was asked for with the wish before
             return
         if run.activity not in {Activity.IDLE, Activity.READY}:
             self._announce(Mood.WARN, tr("Stop the run before another network is opened."))

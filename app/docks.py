@@ -9,9 +9,22 @@ from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
+from app.translation import later, tr
+
 _LAYOUT_VERSION = 4
 """Goes up when docks are added or renamed: an older saved layout is then ignored."""
 
+_TITLES = {
+    "run": later("Run"),
+    "tasks": later("Tasks"),
+    "network": later("Network"),
+    "schedules": later("Schedules"),
+    "what-if": later("What-if"),
+    "failures": later("Failures"),
+    "library": later("Library"),
+    "checkpoints": later("Checkpoints"),
+    "log": later("Log"),
+}
 _SIDE = "run"
 _SIDE_WIDTH, _BELOW_HEIGHT = 290, 340
 
@@ -20,7 +33,10 @@ class Docks(Mapping[str, QDockWidget]):
     """The docks of a main window, by the name of their panel. Made when the window has its size and tool bar."""
 
     def __init__(self, window: QMainWindow, panels: Mapping[str, QWidget]) -> None:
-        """`panels` has "run", which stands at the side; the others share the room below, as tabs in this order."""
+        """`panels` has "run", which stands at the side; the others share the room below, as tabs in this order.
+
+        All are named in `_TITLES`.
+        """
         self._window = window
         window.setDockOptions(
             QMainWindow.DockOption.AllowTabbedDocks
@@ -43,7 +59,7 @@ class Docks(Mapping[str, QDockWidget]):
         return len(self._docks)
 
     def _dock(self, name: str, panel: QWidget) -> QDockWidget:
-        dock = QDockWidget(name.capitalize(), self._window)
+        dock = QDockWidget(tr(_TITLES[name]), self._window)
         dock.setObjectName(f"{name} dock")
         dock.setWidget(panel)
         dock.topLevelChanged.connect(self._title)

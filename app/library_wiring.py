@@ -7,7 +7,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QFileDialog
 
 from app.controller import Controller
 from app.library_controller import LibraryController
@@ -15,6 +14,7 @@ from app.main_window import MainWindow
 from app.models.announcement import Announcement, Mood
 from app.models.studio import StudioModels
 from app.translation import tr
+from app.views.save_question import ask_where_to_save
 from tcl_core.checkpoint_events import PastRun
 
 
@@ -48,13 +48,11 @@ class LibraryWiring(QObject):
             / "exports"
             / tr("{network}-run-{id}-{day}.html", network=past.network, id=past.id, day=day)
         )
-        # The engine refuses to write over anything but a report, with a sentence.
-        option = QFileDialog.Option.DontConfirmOverwrite
-        path, _ = QFileDialog.getSaveFileName(
-            self._window, tr("Write the report"), str(proposal), tr("HTML pages (*.html)"), options=option
-        )
-        if path:
-            self._library.write_report(past, path if Path(path).suffix else tr("{path}.html", path=path))
+        question, kinds = tr("Write the report"), tr("HTML pages (*.html)")
+        # The engine refuses to write over anything but a report.
+        path = ask_where_to_save(self._window, question, proposal, kinds, ".html", guarded=True)
+        if path is not None:
+            self._library.write_report(past, str(path))
 
     def copy_runner(self, name: str) -> None:
         """Put a runner of the exported bundle on the clipboard."""

@@ -247,8 +247,9 @@ class MainWindow(QMainWindow):
             action.setEnabled(states["open"])
         actions.export.setEnabled(not self._models.library.held)
         paused = run.activity is Activity.PAUSED
-        if actions.hold.text() != ("&Resume" if paused else "&Pause"):
-            actions.hold.setText(tr("&Resume") if paused else tr("&Pause"))
+        hold = tr("&Resume") if paused else tr("&Pause")
+        if actions.hold.text() != hold:
+            actions.hold.setText(hold)
             actions.apply_tokens(self._theme.tokens, paused=paused)
         # Made already while the engine reads the network, so that nobody waits for the plots.
         plots = self.plots_panel if run.opened or run.activity is Activity.OPENING else None

@@ -32,11 +32,11 @@ SETTERS = {
     *("setAccessibleName", "setAccessibleDescription", "setWindowTitle", "setTabText", "setTabToolTip", "setLabel"),
     *("setHorizontalHeaderLabels", "addAction", "addMenu", "addItem", "addItems", "addTab", "addButton", "showMessage"),
     *("QLabel", "QPushButton", "QToolButton", "QAction", "QMenu", "QToolBar", "QCheckBox", "QMessageBox"),
-    *("getOpenFileName", "getSaveFileName", "getExistingDirectory"),
+    *("getOpenFileName", "getSaveFileName", "getExistingDirectory", "ask_where_to_save"),
     *("label", "show_hint", "add_page", "EmptyState", "CopyTable", "PlotCard", "Column", "Announcement"),
 }
-# Parts of a call that are names and no texts: an icon, an axis, a role in the style sheet.
-NAMES = {"EmptyState": {0}, "setLabel": {0}, "label": {1}}
+# Parts of a call that are names and no texts: an icon, an axis, a role in the style sheet, a file's ending.
+NAMES = {"EmptyState": {0}, "setLabel": {0}, "label": {1}, "ask_where_to_save": {4}}
 NAMING_CALLS = {"setObjectName", "strftime", "setStyle", "setApplicationDisplayName"}
 SAME_IN_ALL_LANGUAGES = {
     *("TCL Studio", "R", "D", "U", "Top-1", "Top-5", "KB", "MFLOP", "FLOP/byte", "GFLOP/s", "untuned TVM"),

@@ -19,21 +19,26 @@ from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 from app.jobs.engine_process import EngineProcess, EngineTarget, describe_exit
 from app.models.refusals import in_the_windows_words
 from app.translation import tr
-from tcl_core.checkpoint_events import CheckpointDone, TrainingStopped
+from tcl_core.checkpoint_events import CheckpointDone, ListWorkspace, TrainingStopped
 from tcl_core.domain import Stage
+from tcl_core.evaluation_events import CheckpointsEvaluated
 from tcl_core.events import (
+    CheckpointCommand,
     Command,
     Crashed,
     EngineReady,
     Event,
     Finished,
     LibraryBuilt,
+    LibraryCommand,
+    OpenNetwork,
     PhaseChanged,
     Quit,
     Refused,
+    StartRun,
     StopRun,
 )
-from tcl_core.library_events import LibraryDone, LibraryStopped
+from tcl_core.library_events import LibraryDone, LibraryStopped, ReportWritten
 
 BATCH_S = 0.1
 """Events reach the window at most every so many seconds, those that a person waits for at once."""
@@ -56,12 +61,25 @@ class EngineLoss:
     restarting: bool
 
 
-def leaves_measuring(event: Event) -> bool:
-    """Whether an event shows that a stop was obeyed: the run is over, or only its library is still being built."""
+_ENDS = (
+    *(Finished, Refused, Crashed),
+    *(LibraryDone, LibraryStopped, ReportWritten),
+    *(CheckpointDone, TrainingStopped, CheckpointsEvaluated),
+)
+"""Events that end a command that can be stopped. `NetworkOpened` is none: a run opens its network again."""
+
+
+def obeys_stop(event: Event) -> bool:
+    """Whether an event shows that a stop was obeyed: a command is over, or of a run only its library is not."""
     if isinstance(event, PhaseChanged):
         return event.stage is Stage.LIBRARY
-    over = (Finished, LibraryBuilt, LibraryDone, LibraryStopped, Refused, Crashed, CheckpointDone, TrainingStopped)
-    return isinstance(event, over)
+    return isinstance(event, (*_ENDS, LibraryBuilt))
+
+
+def begins_work(command: Command) -> bool:
+    """Whether a command is sent only when the one before is over; questions are asked at any time."""
+    work = isinstance(command, OpenNetwork | StartRun | CheckpointCommand | LibraryCommand)
+    return work and not isinstance(command, ListWorkspace)
 
 
 class EngineThread(QThread):
@@ -121,17 +139,21 @@ class EngineThread(QThread):
             return
         if self._down:
             self.revive()
+        if begins_work(command):
+            self._deadline.stop()  # what a stop was meant for is over: this must not be ended in its place
         self._commands.put((self._generation, command))
         self._wake()
 
     def stop_run(self, *, patient: bool = False) -> None:
         """Ask for a stop; kill the engine's process group when it has not been obeyed after the grace time.
 
+        That is counted from the first of several calls.
+
         Args:
             patient: do not kill it: what is at work now cannot be left in the middle, and ends by itself.
         """
         self.send(StopRun())
-        if not patient:
+        if not (patient or self._deadline.isActive()):
             self._deadline.start(round(self._grace_s * 1000))
 
     def revive(self) -> None:
@@ -254,7 +276,7 @@ class EngineThread(QThread):
     def _forward(self, generation: int, events: tuple[Event, ...]) -> None:
         if generation != self._generation:
             return
-        if self._deadline.isActive() and any(leaves_measuring(event) for event in events):
+        if self._deadline.isActive() and any(obeys_stop(event) for event in events):
             self._deadline.stop()
         self.events.emit(tuple(map(in_the_windows_words, events)))
 

@@ -36,11 +36,11 @@ class FailureTreeModel(QStandardItemModel):
 
     def clear_all(self) -> None:
         """Forget everything: another network or a new run."""
-        self.clear()
-        self.setHorizontalHeaderLabels([tr("Cause"), tr("Stage"), tr("Failures")])
-        self.setHeaderData(2, Qt.Orientation.Horizontal, _RIGHT, Qt.ItemDataRole.TextAlignmentRole)
         self._groups.clear()
         self._counts.clear()
+        self.clear()  # says so to the views, which ask for the total
+        self.setHorizontalHeaderLabels([tr("Cause"), tr("Stage"), tr("Failures")])
+        self.setHeaderData(2, Qt.Orientation.Horizontal, _RIGHT, Qt.ItemDataRole.TextAlignmentRole)
 
     def add(self, failure: Failure, task_name: str, serial: int) -> None:
         """Add one failure to its group; `serial` numbers its record."""

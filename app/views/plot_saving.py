@@ -7,12 +7,13 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.jobs.table_writer import TableWriter
 from app.models.announcement import Announcement, Mood
 from app.models.plot_tables import PlotTable
 from app.translation import later, tr
+from app.views.save_question import ask_where_to_save
 from app.widgets.plot_card import Saving
 from app.widgets.plot_picture import write_png, write_svg
 
@@ -40,13 +41,12 @@ class TableSaving(QObject):
             self._write_table(table, path)
 
     def _ask(self, saving: Saving, name: str, question: str) -> Path | None:
-        suggestion = str(Path(self._folder) / f"{name}.{saving.value}")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, question, suggestion, tr(_FILTERS[saving]))
-        if not chosen:
-            return None
-        path = Path(chosen)
-        self._folder = str(path.parent)
-        return path if path.suffix else path.with_suffix(f".{saving.value}")
+        ending = f".{saving.value}"
+        proposal = Path(self._folder) / f"{name}{ending}"
+        path = ask_where_to_save(self._window, question, proposal, tr(_FILTERS[saving]), ending)
+        if path is not None:
+            self._folder = str(path.parent)
+        return path
 
     def _write_table(self, table: PlotTable, path: Path | None) -> None:
         writer = TableWriter(table, path, self)

@@ -14,10 +14,15 @@ _STEP = 16
 
 
 class TrialsBox(QSpinBox):
-    """A whole number of trials; 0 and an empty field are no limit."""
+    """A whole number of trials; 0 and an empty field are no limit.
+
+    Attributes:
+        filled: it shows the cell's value; what it says from then on is the person's.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.filled = False
         self.setRange(0, _MOST)
         self.setSingleStep(_STEP)
         self.setSpecialValueText(tr(NO_LIMIT))
@@ -45,6 +50,9 @@ class LimitDelegate(QStyledItemDelegate):
 
     def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:  # noqa: N802
         assert isinstance(editor, TrialsBox)
+        if editor.filled:  # Qt asks again whenever the row changes: during a run, while a person types
+            return
+        editor.filled = True
         editor.setValue(int(index.data(Qt.ItemDataRole.EditRole)))
         editor.selectAll()
 

@@ -11,7 +11,7 @@ import library_samples
 import pytest
 import recorded_run
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
@@ -192,13 +192,14 @@ def test_a_platform_without_a_success_cannot_teach(studio: Studio) -> None:
     assert "no records to learn from" in form._hint.text()
 
 
-def test_export_remove_and_a_refused_import(studio: Studio, qtbot: QtBot) -> None:
+def test_export_remove_and_a_refused_import(studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     view, banner = panel(studio), studio.window.banner
     view.table.selectRow(0)
     chosen = view.selected
     assert chosen is not None
-    studio.checkpoints.export_checkpoint(chosen, "/tmp/out.safetensors")
-    qtbot.waitUntil(lambda: banner.text == "Exported 3 to /tmp/out.safetensors.", timeout=WAIT_MS)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("/tmp/out.v2", ""))
+    view.export_requested.emit(chosen)
+    qtbot.waitUntil(lambda: banner.text == "Exported 3 to /tmp/out.v2.safetensors.", timeout=WAIT_MS)
     form = studio.window.run_panel.form
     form.choose_checkpoint(chosen.path)
     click(qtbot, view.remove_button)

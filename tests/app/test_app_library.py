@@ -186,12 +186,12 @@ def test_a_run_is_reported_and_the_page_opened(
 ) -> None:
     button = actions(studio).report_button
     assert button.isEnabled() and [run.id for run in button.shown] == [1]
-    chosen.append("/reports/first")
+    chosen.append("/reports/resnet.v2")
     button.menu().actions()[0].trigger()
-    done(qtbot, studio, "The report of run 1 lies in /reports/first.html.")
+    done(qtbot, studio, "The report of run 1 lies in /reports/resnet.v2.html.")
     assert studio.models.log.entry(0).sentence == "report without a library"
     studio.window.banner.action_button.click()
-    assert opened == ["/reports/first.html"]
+    assert opened == ["/reports/resnet.v2.html"]
     chosen.append("/reports/letter.html")
     button.menu().actions()[0].trigger()
     done(qtbot, studio, "'/reports/letter.html' is no report of a run.")

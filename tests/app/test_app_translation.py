@@ -16,6 +16,7 @@ from app import translation
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models import wording
+from app.models.run_state import Activity
 from app.models.task_columns import TaskColumn
 from tcl_core.events import Finished
 
@@ -48,10 +49,30 @@ def test_the_window_speaks_the_language(shouted: QApplication, open_studio: Call
     header = window.task_panel.table.model().headerData(TaskColumn.GAIN, Qt.Orientation.Horizontal)
     assert header == "¡Gain (µs)"
     assert window.plots_panel.left.tabs.tabText(0) == "¡Prediction"
+    assert window.docks["what-if"].windowTitle() == "¡What-if"
+    assert [action.text() for action in window.docks.actions][:2] == ["¡Run", "¡Tasks"]
     finished = Finished(
         reason="trials", trials=1200, failed=0, seconds=61.0, seconds_by_stage=(), candidates_scored=0, library=None
     )
     assert wording.ending(finished) == "¡Finished after 1:01 and ¡1,200 trials: ¡all trials were used."
+
+
+def test_in_any_language_icons_are_drawn_for_a_pause_alone(
+    shouted: QApplication, open_studio: Callable[[EngineTarget], Studio]
+) -> None:
+    studio = open_studio(studio_engines.playing)
+    hold, run = studio.window.actions_.hold, studio.models.run
+    run.activity = Activity.RUNNING
+    run.announce()
+    changes: list[str] = []
+    hold.changed.connect(lambda: changes.append(hold.text()))
+    run.announce()
+    assert not changes
+    run.activity = Activity.PAUSED
+    run.announce()
+    assert changes[-1] == "¡&Resume"
+    run.activity = Activity.READY
+    run.announce()
 
 
 def test_without_a_translation_the_text_stays(qapp: QApplication, tmp_path: Path) -> None:

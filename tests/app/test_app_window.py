@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import recorded_run
@@ -14,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
+from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth
 from app.settings import Settings
 from app.theme import Scheme
@@ -169,6 +171,23 @@ def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio:
     assert studio.models.tasks.task_trials == ()
 
 
+def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    open_sample(qtbot, studio)
+    panel, tasks, state = studio.window.task_panel, studio.models.tasks, studio.models.tasks.states[3]
+    panel.select_task(state.task.key)
+    panel.table.actions()[2].trigger()
+    box = panel.table.findChild(TrialsBox)
+    assert box is not None
+    for trials, digit in enumerate("128", start=1):
+        qtbot.keyClicks(box, digit)
+        tasks.update_state(replace(state, trials=trials))
+        tasks.flush()
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
+    assert tasks.task_trials == ((state.task.key, 128),)
+
+
 def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.obedient)
     window, run, log = studio.window, studio.models.run, studio.models.log
@@ -286,6 +305,17 @@ def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: 
     qtbot.waitUntil(lambda: studio.models.run.opened is not None, timeout=WAIT_MS)
     assert studio.models.run.opened is not None
     assert studio.models.run.opened.network.name == "third"
+
+
+def test_a_run_of_the_sample_is_not_one_of_the_network_wished_for_next(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.slow_to_open)
+    studio.controller.tune_sample(RunRequest())
+    studio.controller.open_network("/networks/other.onnx")
+    qtbot.waitUntil(lambda: studio.models.run.opened is not None, timeout=WAIT_MS)
+    assert studio.models.run.activity is Activity.READY, "nobody asked for a run of it"
+    studio.controller.open_network("/networks/third.onnx")
+    studio.controller.tune_sample(RunRequest())
+    until(qtbot, studio, Activity.RUNNING)
 
 
 @OFFSCREEN

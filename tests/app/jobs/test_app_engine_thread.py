@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+import checkpoint_samples
 import psutil
 import pytest
 import recorded_what_if
@@ -12,9 +13,10 @@ import studio_engines
 from pytestqt.qtbot import QtBot
 
 from app.jobs.engine_process import NICENESS, EngineTarget, describe_exit
-from app.jobs.engine_thread import BATCH_S, EngineLoss, EngineThread, leaves_measuring
-from tcl_core import events, what_if_events
+from app.jobs.engine_thread import BATCH_S, EngineLoss, EngineThread, begins_work, obeys_stop
+from tcl_core import checkpoint_events, events, library_events, what_if_events
 from tcl_core.domain import Stage
+from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints
 
 WAIT_MS = 20_000
 
@@ -143,6 +145,44 @@ def test_a_patient_stop_waits(watch: Callable[..., Watch], qtbot: QtBot) -> None
     qtbot.waitUntil(lambda: bool(seen.losses) and seen.losses[0].forced, timeout=WAIT_MS)
 
 
+def test_an_evaluation_that_obeyed_keeps_the_engine(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(checkpoint_samples.teaching)
+    qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 1, timeout=WAIT_MS)
+    seen.thread.send(EvaluateCheckpoints(workspace=None, names=("1",)))
+    seen.thread.stop_run()
+    qtbot.waitUntil(lambda: seen.count(CheckpointsEvaluated) == 1, timeout=WAIT_MS)
+    assert not seen.thread._deadline.isActive()
+    assert not seen.losses
+
+
+def test_a_stop_does_not_end_the_run_after_it(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.deaf, grace_s=0.1)
+    start = events.StartRun(config=studio_engines.recorded_run.config())
+    seen.thread.send(start)
+    qtbot.waitUntil(lambda: seen.count(events.Notice) == 1, timeout=WAIT_MS)
+    seen.thread.stop_run()
+    seen.thread.send(start)
+    qtbot.wait(400)
+    assert not seen.losses
+    seen.thread.stop_run()
+    seen.thread.send(checkpoint_events.ListWorkspace(workspace=None))
+    qtbot.waitUntil(lambda: bool(seen.losses), timeout=WAIT_MS)
+
+
+def test_stops_on_the_heels_of_one_another_do_not_put_off_the_end(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.deaf, grace_s=0.4)
+    seen.thread.send(events.StartRun(config=studio_engines.recorded_run.config()))
+    qtbot.waitUntil(lambda: seen.count(events.Notice) == 1, timeout=WAIT_MS)
+
+    def is_lost() -> bool:
+        if not seen.losses:
+            seen.thread.stop_run()
+        return bool(seen.losses)
+
+    qtbot.waitUntil(is_lost, timeout=WAIT_MS)
+    assert seen.losses[0].forced
+
+
 def test_events_of_an_abandoned_engine_are_dropped(watch: Callable[..., Watch], qtbot: QtBot) -> None:
     seen = watch(studio_engines.playing)
     qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 1, timeout=WAIT_MS)
@@ -182,10 +222,24 @@ def test_closing_ends_even_a_deaf_engine(qtbot: QtBot) -> None:
 
 
 def test_what_counts_as_an_obeyed_stop() -> None:
-    assert leaves_measuring(events.PhaseChanged(stage=Stage.LIBRARY))
-    assert not leaves_measuring(events.PhaseChanged(stage=Stage.MEASURE))
-    assert leaves_measuring(events.Refused(stage="setup", sentence="No."))
-    assert not leaves_measuring(events.Notice(sentence="Still here."))
+    assert obeys_stop(events.PhaseChanged(stage=Stage.LIBRARY))
+    assert not obeys_stop(events.PhaseChanged(stage=Stage.MEASURE))
+    assert obeys_stop(events.Refused(stage="setup", sentence="No."))
+    assert obeys_stop(library_events.ReportWritten(path="report.html", run=1))
+    assert obeys_stop(checkpoint_samples.evaluated(None, stopped=True))
+    assert not obeys_stop(events.Notice(sentence="Still here."))
+    assert not obeys_stop(studio_engines.recorded_run.opened()), "a run opens its network again"
+
+
+def test_questions_begin_no_work() -> None:
+    assert begins_work(events.OpenNetwork(path=None))
+    assert begins_work(library_events.WriteReport(workspace="w", network=None, out="report.html"))
+    assert begins_work(checkpoint_events.ImportCheckpoint(workspace=None, path="one.safetensors"))
+    assert not begins_work(checkpoint_events.ListWorkspace(workspace=None))
+    assert not begins_work(
+        what_if_events.ScoreWhatIf(request=1, workspace="w", platform="p", candidate=recorded_what_if.OWN)
+    )
+    assert not begins_work(events.StopRun())
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,11 @@ def test_failures_are_grouped_by_cause_and_keep_their_message(qtbot: QtBot) -> N
     assert model.message(model.index(1, 2)) == "timeout"
     assert (model.serial(model.index(0, 0, group)), model.serial(group)) == (KEPT + 4, None)
     assert model.total == KEPT + 6
+    totals: list[int] = []
+    model.modelReset.connect(lambda: totals.append(model.total))
     model.clear_all()
     assert model.total == model.rowCount() == 0
+    assert totals == [0], "what listens counts none any more"
 
 
 def scored(key: str, score: float | None, latency_s: float | None) -> Record:

@@ -333,11 +333,11 @@ def test_csv_holds_every_record_with_its_reasons(
     models: StudioModels, panel: PlotsPanel, choose: Callable, tmp_path: Path, qtbot: QtBot
 ) -> None:
     play(models)
-    choose(tmp_path / "records")
+    choose(tmp_path / "records.v2")
     with qtbot.waitSignal(panel.saving_ended) as ended:
         ask(panel.left, Left.SCORES, Saving.CSV)
-    assert ended.args[0].sentence == f"Saved {tmp_path / 'records.csv'}."
-    with (tmp_path / "records.csv").open(encoding="utf-8", newline="") as file:
+    assert ended.args[0].sentence == f"Saved {tmp_path / 'records.v2.csv'}."
+    with (tmp_path / "records.v2.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 360
     assert {row["task"] for row in rows} == {task.name for task in recorded_run.tasks()}
