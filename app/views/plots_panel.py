@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
-from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
@@ -167,14 +166,14 @@ class PlotsPanel(QWidget):
         self._saving.ended.connect(self.saving_ended)
         self.score_plot.picker.picked.connect(self._pick)
         self.pool_map.candidate_selected.connect(self.candidate_selected)
-        self._scores.changed.connect(partial(self.left.redraw, Left.SCORES))
-        self._scores.changed.connect(self._refresh_task_best)
-        self._estimates.changed.connect(partial(self.right.redraw, Right.BEST))
-        self._rounds.changed.connect(partial(self.left.redraw, Left.ROUNDS))
-        self._times.changed.connect(partial(self.right.redraw, Right.STAGES))
+        # Methods, which Qt forgets with the panel; a partial or a lambda would be called as long as the models live.
+        self._scores.changed.connect(self._redraw_scores)
+        self._estimates.changed.connect(self._redraw_best)
+        self._rounds.changed.connect(self._redraw_rounds)
+        self._times.changed.connect(self._redraw_stages)
         self._tasks.modelReset.connect(self._list_tasks)
         for changed in (self._tasks.modelReset, self._tasks.dataChanged):
-            changed.connect(lambda *_: self.right.redraw(Right.ROOFLINE))
+            changed.connect(self._redraw_roofline)
         self.roofline_plot.picker.picked.connect(lambda number: self.select_task(self._roofline.keys[number]))
 
     @property
@@ -245,6 +244,22 @@ class PlotsPanel(QWidget):
         plots = (self.score_plot, self.round_plot, self.estimate_plot, self.stage_plot, self.roofline_plot)
         for part in (*plots, self.pool_map.view, self.left, self.right):
             part.apply_tokens(tokens)
+
+    def _redraw_scores(self) -> None:
+        self.left.redraw(Left.SCORES)
+        self._refresh_task_best()
+
+    def _redraw_best(self) -> None:
+        self.right.redraw(Right.BEST)
+
+    def _redraw_rounds(self) -> None:
+        self.left.redraw(Left.ROUNDS)
+
+    def _redraw_stages(self) -> None:
+        self.right.redraw(Right.STAGES)
+
+    def _redraw_roofline(self) -> None:
+        self.right.redraw(Right.ROOFLINE)
 
     def _refresh_task_best(self) -> None:
         """Records change the line of one task, and while there is no line, what is missing for it."""

@@ -275,3 +275,16 @@ def test_selection_is_one_in_all_panels(open_studio: Open, qtbot: QtBot) -> None
     assert network.report.isVisible()
     assert network.report.issue_table.model().rowCount() == 1
     window.apply_tokens(DARK)
+
+
+def test_a_task_that_the_filter_hides_is_selected_everywhere_else(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    studio.window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    window, (shown, hidden) = studio.window, recorded_run.tasks()[:2]
+    window.task_panel.select_task(shown.key)
+    window.task_panel._filter.setText(shown.name)
+    window.network_panel._choose(hidden.key)
+    assert window.plots_panel.chosen_task == hidden.key == studio.models.schedules.task_key
+    assert window.network_panel.chosen_task == hidden.key
+    assert not window.task_panel.table.selectionModel().selectedRows()

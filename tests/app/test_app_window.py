@@ -122,18 +122,6 @@ def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, 
     assert not panel.table.selectionModel().selectedRows()
 
 
-def test_a_task_that_the_filter_hides_is_selected_everywhere_else(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.playing)
-    open_sample(qtbot, studio)
-    window, (shown, hidden) = studio.window, recorded_run.tasks()[:2]
-    window.task_panel.select_task(shown.key)
-    window.task_panel._filter.setText(shown.name)
-    window.network_panel._choose(hidden.key)
-    assert window.plots_panel.chosen_task == hidden.key == studio.models.schedules.task_key
-    assert window.network_panel.chosen_task == hidden.key
-    assert not window.task_panel.table.selectionModel().selectedRows()
-
-
 def test_a_run_is_asked_for_the_ticked_tasks(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.telling)
     open_sample(qtbot, studio)
