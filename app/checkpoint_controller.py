@@ -210,6 +210,7 @@ class CheckpointController(QObject):
         models.tasks.set_counts(earlier.counts)
         if earlier.library is not None and models.library.report is None:
             models.show_library(earlier.library)
+            models.estimates.flush()  # the controller has announced this batch before
 
     def _done(self, event: events.CheckpointDone) -> None:
         undo = WayOn.RESTORE_CHECKPOINT if event.deed is events.Deed.REMOVED and self._removed else None

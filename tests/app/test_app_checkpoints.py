@@ -72,6 +72,7 @@ def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio) -> None:
         (0, 0, None),
     ]
     assert studio.models.library.report == library_samples.report()
+    assert len(studio.window.plots_panel.estimate_plot.lines) == 3
     other = replace(work, network="another", counts=(), library=None)
     studio.engine.events.emit((replace(listed, earlier=other),))
     assert tasks.states[0].trials == 40
