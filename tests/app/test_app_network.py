@@ -275,3 +275,27 @@ def test_selection_is_one_in_all_panels(open_studio: Open, qtbot: QtBot) -> None
     assert network.report.isVisible()
     assert network.report.issue_table.model().rowCount() == 1
     window.apply_tokens(DARK)
+
+
+def test_a_run_with_another_target_or_shapes_brings_its_own_graph_and_report(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    window, models = studio.window, studio.models
+    window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: models.run.activity is Activity.READY, timeout=WAIT_MS)
+    workspace = window.run_panel.form.request.workspace
+    window.actions_.start.trigger()
+    tasks = tuple(replace(task, key=f"other {task.key}", name=f"other_{task.name}") for task in recorded_run.tasks())
+    opened = recorded_run.opened()
+    report = replace(opened.report, operators=(("Gemm", 3),), issues=())
+    graph = recorded_graph.graph(tasks, blocks=2)
+    started = next(recorded_run.RecordedRun().events())
+    states = tuple(TaskState(task=task, trials=10, best_s=1e-3) for task in tasks)
+    studio.engine.events.emit((replace(opened, tasks=tasks, graph=graph, report=report),))
+    assert models.graph.graph != graph, "its names are not known yet"
+    studio.engine.events.emit((replace(started, states=states),))
+    assert models.graph.graph == graph and models.graph.boxes_of(tasks[0].key)
+    assert any(box.title.startswith("other_") for box in models.graph.drawing.boxes)
+    assert any(look.heat is not None for look in models.graph.looks)
+    assert models.operators.rowCount() == 1 and models.import_issues.rowCount() == 0
+    assert models.run.opened is not None and models.run.opened.report == report
+    assert models.run.activity is Activity.RUNNING and window.run_panel.form.request.workspace == workspace
