@@ -91,15 +91,18 @@ class GraphView(QGraphicsView):
             scene.addItem(part)
         scene.setSceneRect(self._geometry.scene(drawing.extent))
         self.show_looks(looks)
+        self._redraw_minimap()
         self._colour_lines()
         self._fresh = True
         self._begin()
 
     def show_looks(self, looks: Sequence[Look]) -> None:
-        """Colour the boxes."""
-        for item, look in zip(self.boxes, looks, strict=True):
+        """Colour those boxes whose look is another object."""
+        changed = [(item, look) for item, look in zip(self.boxes, looks, strict=True) if item.look is not look]
+        for item, look in changed:
             item.set_look(look)
-        self._redraw_minimap()
+        if changed:
+            self.minimap.colour_again()
 
     def choose(self, numbers: Collection[int]) -> None:
         """Mark the boxes of the selected task."""
