@@ -109,6 +109,17 @@ def test_a_target_is_chosen_or_written(open_studio: Open) -> None:
     assert form.request.target == "cpu"
 
 
+def test_tab_goes_through_the_form_as_it_stands(open_studio: Open) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    form.more_button.setChecked(True)
+    chain, part = [form._workspace], form._workspace.nextInFocusChain()
+    while part is not form._workspace:
+        chain.append(part)
+        part = part.nextInFocusChain()
+    order = [chain.index(one) for one in (form._workspace, form._browse, form.more_button, form._threads, form._seed)]
+    assert order == sorted(order)
+
+
 def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     open_sample(qtbot, studio)
