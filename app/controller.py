@@ -229,8 +229,8 @@ class Controller(QObject):
         models.run.outcome = ""
         models.run.progress = None
         models.tasks.set_tasks(event.tasks)
-        self._show_import(event)
-        self._forget_results()
+        models.show_import(event)
+        models.forget_results()
         self._path, self._config = self._opening, None
         if self._path is not None:
             self._settings.add_recent(self._path)
@@ -251,14 +251,14 @@ class Controller(QObject):
             report = (reopened or opened).report
             run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=report)
         if not (event.resumed_records and same_platform):
-            self._forget_results()
+            models.forget_results()
         models.estimates.begin_run()
         models.scores.records.begin_run()
         run.begin_run(event.resumed_records)
         models.tasks.set_states(event.states)
         models.tasks.set_task_trials(event.config.budget.task_trials)
         if reopened is not None:
-            self._show_import(reopened)
+            models.show_import(reopened)
         if event.resumed_records:
             self._log(
                 EntryKind.NOTICE,
@@ -348,12 +348,6 @@ class Controller(QObject):
 
     # Parts
 
-    def _show_import(self, event: events.NetworkOpened) -> None:
-        """Graph and report; the graph takes its names from the tasks on screen."""
-        self._models.graph.set_graph(event.graph)
-        self._models.operators.set_rows(event.report.operators)
-        self._models.import_issues.set_rows(event.report.issues)
-
     def _begin(self, config: RunConfig) -> None:
         run = self._models.run
         self._config, self._reopened = config, None
@@ -388,19 +382,11 @@ class Controller(QObject):
         """Tell everybody where records lie; what was measured and built in another folder is not shown for this one."""
         if folder != self._workspace:
             self._workspace = folder
-            self._forget_results()
+            self._models.forget_results()
             if self._config is not None:  # the offer to continue its run is about the folder before
                 self._config = None
                 self.announced.emit(None)
         self.workspace_chosen.emit(folder)
-
-    def _forget_results(self) -> None:
-        self._models.scores.clear()
-        self._models.rounds.clear()
-        self._models.pool_maps.clear()
-        self._models.estimates.clear()
-        self._models.failures.clear_all()
-        self._models.library.take(None)
 
     def _log(self, kind: EntryKind, sentence: str, detail: str = "", at: float | None = None) -> None:
         self._models.log.add(Entry(at=at or time.time(), kind=kind, sentence=sentence, detail=detail))
