@@ -26,12 +26,15 @@ from tcl_core.config import CostModelConfig
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints, EvaluationStep
 from tcl_core.events import CheckpointCommand, Crashed, EngineReady, Event, Finished, NetworkOpened, Refused, StopRun
 
+_MAKING = {events.Deed.TRAINED, events.Deed.LEARNED, events.Deed.IMPORTED, events.Deed.RESTORED}
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Removed:
-    """What an undo needs: the file as it was."""
+    """What an undo needs: the file as it was, and the workspace it was of."""
 
     facts: events.CheckpointFacts
+    workspace: str | None
     content: bytes
 
 
@@ -40,7 +43,8 @@ class CheckpointController(QObject):
 
     Signals:
         announced: an `Announcement` to show across the window.
-        made, removed: path of a checkpoint that was just trained, learned or imported, and of one that is gone.
+        made, removed: path of a checkpoint that was just trained, learned, imported or restored, and of one that is
+            gone.
         shapes_told: the shapes a network was opened with, or that would open it.
     """
 
@@ -54,7 +58,8 @@ class CheckpointController(QObject):
         self._models, self._engine = models, engine
         self._workspace = ""
         self._removed: _Removed | None = None
-        self._put_back: TemporaryDirectory[str] | None = None
+        self._put_back: TemporaryDirectory[str] | None = None  # while the engine restores from it
+        self._cut_short = False
         engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
@@ -87,31 +92,39 @@ class CheckpointController(QObject):
 
     def remove_checkpoint(self, facts: events.CheckpointFacts) -> None:
         """Forget a checkpoint and delete its file; `restore` takes it back."""
-        self._removed = _keep(facts)
-        command = events.RemoveCheckpoint(workspace=self._workspace or None, name=facts.key)
+        if self._models.run.checkpoints_held:
+            return
+        workspace = self._workspace or None
+        self._removed = _keep(facts, workspace)
+        command = events.RemoveCheckpoint(workspace=workspace, name=facts.key)
         self._send(command, tr("Removing {name}", name=facts.name))
 
     def restore(self) -> None:
-        """Take back the last removal: a run's own model returns to its place, any other is imported again."""
+        """Take back the last removal. What was removed is forgotten once the engine says that it is back."""
         removed, held = self._removed, self._models.run.checkpoints_held
         if removed is None:
             return
         if held:
-            sentence = tr("{held} {name} can be restored then.", held=held, name=removed.facts.name)
-            undo = WayOn.RESTORE_CHECKPOINT
-            self.announced.emit(Announcement(mood=Mood.WARN, sentence=sentence, action=undo, action_text=tr("Undo")))
+            self._offer_undo(Mood.WARN, tr("{held} {name} can be restored then.", held=held, name=removed.facts.name))
             return
-        self._removed = None
         facts = removed.facts
-        if facts.id is None:
-            Path(facts.path).write_bytes(removed.content)
-            self.announced.emit(Announcement(mood=Mood.GOOD, sentence=tr("{name} is back.", name=facts.name)))
-            self.refresh()
+        try:
+            self._put_back = TemporaryDirectory(prefix="tcl-studio-")
+            path = Path(self._put_back.name) / Path(facts.path).name
+            path.write_bytes(removed.content)
+        except OSError as error:
+            self._forget_copy()
+            reason = error.strerror or str(error)
+            self._offer_undo(Mood.BAD, tr("{name} cannot be restored: {reason}.", name=facts.name, reason=reason))
             return
-        self._put_back = TemporaryDirectory(prefix="tcl-studio-")  # lives until the engine has read it
-        path = Path(self._put_back.name) / Path(facts.path).name
-        path.write_bytes(removed.content)
-        self.import_checkpoint(str(path))
+        command = events.RestoreCheckpoint(
+            workspace=removed.workspace,
+            path=str(path),
+            place=facts.path,
+            noted=facts.id is not None,
+            chosen=facts.chosen,
+        )
+        self._send(command, tr("Restoring {name}", name=facts.name))
 
     def set_default(self, facts: events.CheckpointFacts | None, platform: str) -> None:
         """Runs on a platform (a fingerprint) start from a checkpoint unless told otherwise; None takes it back."""
@@ -182,16 +195,18 @@ class CheckpointController(QObject):
                     self.shapes_told.emit(event.network.shapes)
                 case Refused() | Crashed():
                     training.end()
-                    self._forget_copy()
+                    self._keep_undo(event)
                     if isinstance(event, Refused) and event.shapes:
                         self.shapes_told.emit(event.shapes)
                 case EngineReady() | Finished():
+                    self._resume_undo()
                     self.refresh()
         training.announce()
 
     @Slot(object)
     def take_loss(self, _loss: EngineLoss) -> None:
         """The engine is gone, and with it what it was doing."""
+        self._cut_short = self._cut_short or self._put_back is not None
         self._forget_copy()
         self._models.training.end()
         self._models.training.announce()
@@ -210,11 +225,14 @@ class CheckpointController(QObject):
         models.tasks.set_counts(earlier.counts)
         if earlier.library is not None and models.library.report is None:
             models.show_library(earlier.library)
+            models.estimates.flush()  # the controller has announced this batch before
 
     def _done(self, event: events.CheckpointDone) -> None:
         undo = WayOn.RESTORE_CHECKPOINT if event.deed is events.Deed.REMOVED and self._removed else None
+        if event.deed is events.Deed.RESTORED:
+            self._removed = None
         self._end(Mood.GOOD, event.sentence, undo)
-        if event.deed in {events.Deed.TRAINED, events.Deed.LEARNED, events.Deed.IMPORTED}:
+        if event.deed in _MAKING:
             self.made.emit(event.path)
         elif event.deed is events.Deed.REMOVED:
             self.removed.emit(event.path)
@@ -231,6 +249,24 @@ class CheckpointController(QObject):
         self.announced.emit(
             Announcement(mood=mood, sentence=sentence, action=undo, action_text=tr("Undo") if undo else "")
         )
+
+    def _offer_undo(self, mood: Mood, sentence: str) -> None:
+        undo = WayOn.RESTORE_CHECKPOINT
+        self.announced.emit(Announcement(mood=mood, sentence=sentence, action=undo, action_text=tr("Undo")))
+
+    def _keep_undo(self, event: Refused | Crashed) -> None:
+        """A restoration that failed can be tried again: the window holds the only copy."""
+        if self._put_back is None or self._removed is None:
+            return
+        self._forget_copy()
+        bug = tr("A bug kept {name} from being restored; the log has more.", name=self._removed.facts.name)
+        self._offer_undo(Mood.BAD, event.sentence if isinstance(event, Refused) else bug)
+
+    def _resume_undo(self) -> None:
+        """A fresh engine can do what the one before was lost over."""
+        if self._cut_short and self._removed is not None:
+            self._offer_undo(Mood.WARN, tr("{name} was not restored.", name=self._removed.facts.name))
+        self._cut_short = False
 
     def _forget_copy(self) -> None:
         if self._put_back is not None:
@@ -249,11 +285,11 @@ class CheckpointController(QObject):
         self._models.training.announce()
 
 
-def _keep(facts: events.CheckpointFacts) -> _Removed | None:
+def _keep(facts: events.CheckpointFacts, workspace: str | None) -> _Removed | None:
     """The file of a checkpoint that could be restored; None where it cannot be read."""
     if facts.problem:
         return None
     try:
-        return _Removed(facts=facts, content=Path(facts.path).read_bytes())
+        return _Removed(facts=facts, workspace=workspace, content=Path(facts.path).read_bytes())
     except OSError:
         return None

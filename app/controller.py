@@ -56,6 +56,7 @@ class Controller(QObject):
         self._wanted: tuple[str | None, str, int | None, Shapes] | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
+        self._reopened: events.NetworkOpened | None = None
         self._handlers: dict[type[events.Event], Callable[[Any], None]] = {
             events.EngineReady: self._engine_ready,
             events.NetworkOpened: self._network_opened,
@@ -218,7 +219,8 @@ class Controller(QObject):
 
     def _network_opened(self, event: events.NetworkOpened) -> None:
         if self._models.run.busy:
-            return  # a run opens its network again; `RunStarted` follows and says what is new
+            self._reopened = event  # for its target and shapes; `RunStarted` follows and brings the tasks it names
+            return
         if self._open_next_wish():
             return
         models = self._models
@@ -228,10 +230,8 @@ class Controller(QObject):
         models.run.outcome = ""
         models.run.progress = None
         models.tasks.set_tasks(event.tasks)
-        models.graph.set_graph(event.graph)
-        models.operators.set_rows(event.report.operators)
-        models.import_issues.set_rows(event.report.issues)
-        self._forget_results()
+        models.show_import(event)
+        models.forget_results()
         self._path, self._config = self._opening, None
         if self._path is not None:
             self._settings.add_recent(self._path)
@@ -245,17 +245,21 @@ class Controller(QObject):
 
     def _run_started(self, event: events.RunStarted) -> None:
         models, run = self._models, self._models.run
-        opened = run.opened
+        opened, reopened = run.opened, self._reopened
+        self._reopened = None
         same_platform = opened is not None and opened.platform.fingerprint == event.platform.fingerprint
         if opened is not None:
-            run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=opened.report)
+            report = (reopened or opened).report
+            run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=report)
         if not (event.resumed_records and same_platform):
-            self._forget_results()
+            models.forget_results()
         models.estimates.begin_run()
         models.scores.records.begin_run()
         run.begin_run(event.resumed_records)
         models.tasks.set_states(event.states)
         models.tasks.set_task_trials(event.config.budget.task_trials)
+        if reopened is not None:
+            models.show_import(reopened)
         if event.resumed_records:
             self._log(
                 EntryKind.NOTICE,
@@ -347,7 +351,7 @@ class Controller(QObject):
 
     def _begin(self, config: RunConfig) -> None:
         run = self._models.run
-        self._config = config
+        self._config, self._reopened = config, None
         run.activity = Activity.RUNNING
         run.begin_run(0)
         run.heard_at = time.monotonic()
@@ -379,19 +383,11 @@ class Controller(QObject):
         """Tell everybody where records lie; what was measured and built in another folder is not shown for this one."""
         if folder != self._workspace:
             self._workspace = folder
-            self._forget_results()
+            self._models.forget_results()
             if self._config is not None:  # the offer to continue its run is about the folder before
                 self._config = None
                 self.announced.emit(None)
         self.workspace_chosen.emit(folder)
-
-    def _forget_results(self) -> None:
-        self._models.scores.clear()
-        self._models.rounds.clear()
-        self._models.pool_maps.clear()
-        self._models.estimates.clear()
-        self._models.failures.clear_all()
-        self._models.library.take(None)
 
     def _log(self, kind: EntryKind, sentence: str, detail: str = "", at: float | None = None) -> None:
         self._models.log.add(Entry(at=at or time.time(), kind=kind, sentence=sentence, detail=detail))

@@ -27,15 +27,19 @@ QMenu::item:selected { background: $selection; }
 QMenu::item:disabled { color: $disabled; }
 QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
 QTabBar { qproperty-drawBase: 0; }
-QTabBar::tab { background: transparent; color: $muted; padding: 7px 14px; border: none;
-    border-bottom: 2px solid transparent; }
+QTabBar::tab { background: transparent; color: $muted; padding: 6px 13px 7px 13px;
+    border: 1px solid transparent; border-bottom: 2px solid transparent; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
 QTabBar::tab:hover:!selected { color: $text; }
+QTabBar::tab:focus { border-color: $accent; }
 QFrame#card { background: $surface; border: 1px solid $border; border-radius: 7px; }
 QFrame#banner { background: $surface; border: 1px solid $border; border-left: 4px solid $muted; border-radius: 5px; }
 QFrame#banner[mood="bad"] { border-left-color: $bad; }
 QFrame#banner[mood="warn"] { border-left-color: $warn; }
 QFrame#banner[mood="good"] { border-left-color: $good; }
+QFrame#banner QToolButton { background: transparent; border: 1px solid transparent; border-radius: 5px; padding: 2px; }
+QFrame#banner QToolButton:hover { background: $raised; border-color: $border; }
+QFrame#banner QToolButton:focus { border-color: $accent; }
 QFrame#line { background: $border; border: none; max-height: 1px; min-height: 1px; }
 QLabel#title { font-size: 22px; font-weight: 600; }
 QLabel#headline { font-size: 15px; font-weight: 600; }
@@ -48,7 +52,9 @@ QTableView, QTreeView, QPlainTextEdit, QListView { background: $surface; border:
 QTableView, QTreeView { outline: none; }
 QTableView::item, QTreeView::item { padding: 3px 6px; border: none; }
 QTableView::item:selected, QTreeView::item:selected { background: $selection; color: $text; }
-QTableView:focus, QTreeView:focus, QListView:focus { border-color: $accent; }
+QGraphicsView#graph { border: 1px solid $surface; }
+QTableView:focus, QTreeView:focus, QListView:focus, QPlainTextEdit:focus, QGraphicsView#graph:focus {
+    border-color: $accent; }
 QHeaderView { background: $surface; border: none; }
 QHeaderView::section { background: $surface; color: $muted; padding: 5px 8px; border: none;
     border-bottom: 1px solid $border; }
@@ -95,13 +101,14 @@ QCheckBox::indicator:checked, QTableView::indicator:checked { image: url(icons:c
 QCheckBox::indicator:focus { border-color: $accent; }
 QCheckBox::indicator:disabled { border-color: $disabled; }
 QToolButton#browse { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 5px; }
-QToolButton#browse:hover { border-color: $accent; }
+QToolButton#browse:hover, QToolButton#browse:focus { border-color: $accent; }
 QToolButton#plotmenu { background: $surface; border: 1px solid $border; border-radius: 5px; padding: 6px; }
 QToolButton#plotmenu:hover, QToolButton#plotmenu:focus { border-color: $accent; }
 QToolButton#plotmenu::menu-indicator { image: none; width: 0; }
 QLabel#hovercard { background: $raised; color: $text; border: 1px solid $border; border-radius: 5px; padding: 5px 8px; }
-QFrame#card QTabBar::tab { padding: 6px 10px; }
+QFrame#card QTabBar::tab { padding: 5px 9px 6px 9px; }
 QToolButton#browse:checked { background: $selection; border-color: $accent; }
+QToolButton#browse:checked:focus { border-color: $text; }
 QProgressBar { background: $border; border: none; border-radius: 4px; min-height: 8px; max-height: 8px; }
 QProgressBar::chunk { background: $accent; border-radius: 4px; }
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 4px; }

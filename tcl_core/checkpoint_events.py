@@ -132,6 +132,7 @@ class Deed(StrEnum):
     EXPORTED = "exported"
     IMPORTED = "imported"
     REMOVED = "removed"
+    RESTORED = "restored"
     DEFAULT = "default"
     TRAINED = "trained"
     LEARNED = "learned"
@@ -211,6 +212,23 @@ class RemoveCheckpoint(CheckpointCommand):
     """Command: forget a checkpoint and delete its file where that lies in the workspace. `name`: see `shelf.find`."""
 
     name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreCheckpoint(CheckpointCommand):
+    """Command: take a removed checkpoint back as it was; one of another feature vocabulary too.
+
+    Attributes:
+        path: a copy of its file.
+        place: where its file lay.
+        noted: whether it had a number in the workspace; a run's own model has none.
+        chosen: fingerprints of the platforms that it was the default of.
+    """
+
+    path: str
+    place: str
+    noted: bool
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,12 +32,16 @@ class Mark(StrEnum):
     FAILING = "failing"
 
 
+_HEAT_DIGITS = 3
+"""A finer heat changes no colour, but would be another with every record: each moves the shares of all tasks."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """One box through a lens.
 
     Attributes:
-        heat: position on the colour ramp in [0, 1]; None where the lens has nothing to say.
+        heat: position on the colour ramp in [0, 1], rounded; None where the lens has nothing to say.
         value: what the box says in words.
     """
 
@@ -114,5 +118,5 @@ def _look(mark: Mark, value: float | None, most: float, lens: Lens, trials: int)
         return Look(mark=mark, value="–")
     if lens is Lens.SPEED_UP:
         heat = math.log(value) / math.log(most) if value > 1.0 and most > 1.0 else 0.0
-        return Look(mark=mark, heat=heat, value=f"{quantities.digits(value)}×")
-    return Look(mark=mark, heat=value / most, value=f"{value:.1%}")
+        return Look(mark=mark, heat=round(heat, _HEAT_DIGITS), value=f"{quantities.digits(value)}×")
+    return Look(mark=mark, heat=round(value / most, _HEAT_DIGITS), value=f"{value:.1%}")

@@ -57,7 +57,7 @@ class NetworkGraphModel(QObject):
 
     Signals:
         redrawn: `drawing` is another.
-        looked: `looks` are others, in the order of the drawing's boxes.
+        looked: `looks` may be others; once, until they are asked for.
     """
 
     redrawn = Signal()
@@ -70,7 +70,10 @@ class NetworkGraphModel(QObject):
         self._folded = True
         self._lens = Lens.SHARE
         self.drawing = Drawing()
-        self.looks: tuple[Look, ...] = ()
+        self._contents: tuple[tuple[str, ...], ...] = ()  # the keys of boxes, each once: many boxes are of one task
+        self._look_of: dict[tuple[str, ...], Look] = {}
+        self._looks: tuple[Look, ...] = ()
+        self._stale = False
         tasks.modelReset.connect(self._look_again)
         tasks.dataChanged.connect(self._look_again)
 
@@ -88,6 +91,24 @@ class NetworkGraphModel(QObject):
     def lens(self) -> Lens:
         """What the colours say."""
         return self._lens
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """How each of the drawing's boxes looks. One that stays as it was is the same object."""
+        if self._stale:
+            self._stale = False
+            states = {state.task.key: state for state in self._tasks.states}
+            looks = box_looks(self._contents, states, self._tasks.active, self._lens)
+            before, self._look_of = self._look_of, dict(zip(self._contents, looks, strict=True))
+            self._look_of.update((keys, look) for keys, look in before.items() if self._look_of.get(keys) == look)
+            self._looks = tuple(self._look_of[box.keys] for box in self.drawing.boxes)
+        return self._looks
+
+    @property
+    def hottest(self) -> Look | None:
+        """The look at the upper end of the colour ramp; None where no box has a colour of it."""
+        hot = [look for look in self._look_of.values() if look.heat is not None] if self.looks else []
+        return max(hot, key=lambda look: look.heat or 0.0, default=None)
 
     def set_graph(self, graph: NetworkGraph | None) -> None:
         """Show another network, its repeats folded. The same network again (a run begins) stays as it is drawn."""
@@ -144,7 +165,8 @@ class NetworkGraphModel(QObject):
             )
             frames = () if self._folded else _frames(graph)
             self.drawing = Drawing(boxes=boxes, routes=layout.routes, frames=frames, extent=layout.extent)
-        self.looks = self._current_looks()
+        self._contents = tuple(dict.fromkeys(box.keys for box in self.drawing.boxes))
+        self._stale = True
         self.redrawn.emit()
 
     def _node_box(self, node: GraphNode, at: Point) -> Box:
@@ -188,14 +210,9 @@ class NetworkGraphModel(QObject):
             repeat=number,
         )
 
-    def _current_looks(self) -> tuple[Look, ...]:
-        states = {state.task.key: state for state in self._tasks.states}
-        return box_looks([box.keys for box in self.drawing.boxes], states, self._tasks.active, self._lens)
-
     def _look_again(self) -> None:
-        looks = self._current_looks()
-        if looks != self.looks:
-            self.looks = looks
+        if not self._stale:
+            self._stale = True
             self.looked.emit()
 
 

@@ -22,6 +22,7 @@ from app.models.stage_times import StageTimes
 from app.models.task_table import TaskTableModel
 from app.models.training_state import TrainingState
 from app.models.what_if import WhatIf
+from tcl_core.events import NetworkOpened
 from tcl_core.libraries import LibraryReport
 
 
@@ -54,6 +55,21 @@ class StudioModels(QObject):
         """In its panel, and as lines in the plot of the estimate."""
         self.library.take(report)
         self.estimates.set_library(report)
+
+    def show_import(self, event: NetworkOpened) -> None:
+        """Graph and report of a network; the graph takes its names from the tasks on screen."""
+        self.graph.set_graph(event.graph)
+        self.operators.set_rows(event.report.operators)
+        self.import_issues.set_rows(event.report.issues)
+
+    def forget_results(self) -> None:
+        """Forget what was measured and built."""
+        self.scores.clear()
+        self.rounds.clear()
+        self.pool_maps.clear()
+        self.estimates.clear()
+        self.failures.clear_all()
+        self.library.take(None)
 
     def flush(self) -> None:
         """Announce what a batch of events changed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.icons import icon
 from app.models import wording
-from app.models.graph_looks import Lens, Look
+from app.models.graph_looks import Lens
 from app.models.studio import StudioModels
 from app.tokens import Tokens
 from app.translation import later, tr
@@ -46,6 +46,7 @@ class NetworkPanel(QWidget):
         self._key = ""
         self._hits: tuple[int, ...] = ()
         self._hit = -1
+        self._stale = False
         self.view = GraphView()
         self.search = QLineEdit()
         self.lens = QComboBox()
@@ -149,6 +150,7 @@ class NetworkPanel(QWidget):
 
     def _redraw(self) -> None:
         graph, run = self._graph, self._models.run
+        self._stale = False
         self._stack.setCurrentIndex(1 if graph.graph else 0)
         flow = Flow.DOWN if self.turn.isChecked() else Flow.RIGHT
         self.view.show_drawing(graph.drawing, graph.looks, flow)
@@ -162,13 +164,21 @@ class NetworkPanel(QWidget):
             report = run.opened.report if run.opened else None
             self._summary.setText(wording.graph_facts(graph.graph, report))
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802  Qt's name
+        super().showEvent(event)
+        if self._stale:
+            self._look()
+
     def _look(self) -> None:
+        self._stale = not self.isVisible()  # behind another panel it would cost as much as in sight
+        if self._stale:
+            return
         self.view.show_looks(self._graph.looks)
         self._tell_legend()
 
     def _tell_legend(self) -> None:
         lens = self._graph.lens
-        hot = max((look for look in self._graph.looks if look.heat is not None), key=_heat, default=None)
+        hot = self._graph.hottest
         if lens is Lens.STATE or hot is None:
             self.legend.show_ramp("", "")
         else:
@@ -214,10 +224,6 @@ class NetworkPanel(QWidget):
             self._found.setText(tr("{hit:,} of {count:,}", hit=self._hit + 1, count=len(self._hits)))
             self.view.go_to(self._hits[self._hit])
             self._click(self._hits[self._hit])
-
-
-def _heat(look: Look) -> float:
-    return look.heat or 0.0
 
 
 def _button(hint: str, *, checkable: bool = False) -> QToolButton:

@@ -156,6 +156,8 @@ class RunForm(QWidget):
             (tr("Seed"), self._seed),
         )
         for number, (text, field) in enumerate(fields):
+            if number == _USUAL:  # here for the order of Tab, which is that of adding
+                form.addWidget(self.more_button, number, 0, 1, 2)
             caption = label(text)
             caption.setBuddy(field)
             field.setAccessibleName(text)
@@ -165,7 +167,6 @@ class RunForm(QWidget):
             if number >= _USUAL:
                 self._rare += [caption, field]
         self._workspace.setAccessibleName(tr("Workspace folder"))
-        form.addWidget(self.more_button, _USUAL, 0, 1, 2)
         form.addWidget(self._shapes_problem, len(fields) + 1, 0, 1, 2)
         self._show_rare(False)
         self._shapes_problem.hide()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPen, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QFrame, QGraphicsItem, QGraphicsScene, QGraphicsView, QWidget
+from PySide6.QtWidgets import QApplication, QGraphicsItem, QGraphicsScene, QGraphicsView, QWidget
 
 from app.models.graph_looks import Look
 from app.models.network_graph import Drawing
@@ -44,7 +44,7 @@ class GraphView(QGraphicsView):
         self._edges: list[EdgeItem] = []
         self._frames: list[FrameItem] = []
         self.setScene(QGraphicsScene(self))
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setObjectName("graph")  # the style sheet gives it a border that shows the focus
         self.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
         self.setDragMode(QGraphicsView.DragMode.ScrollHandDrag)
         self.setTransformationAnchor(QGraphicsView.ViewportAnchor.AnchorUnderMouse)
@@ -91,15 +91,18 @@ class GraphView(QGraphicsView):
             scene.addItem(part)
         scene.setSceneRect(self._geometry.scene(drawing.extent))
         self.show_looks(looks)
+        self._redraw_minimap()
         self._colour_lines()
         self._fresh = True
         self._begin()
 
     def show_looks(self, looks: Sequence[Look]) -> None:
-        """Colour the boxes."""
-        for item, look in zip(self.boxes, looks, strict=True):
+        """Colour those boxes whose look is another object."""
+        changed = [(item, look) for item, look in zip(self.boxes, looks, strict=True) if item.look is not look]
+        for item, look in changed:
             item.set_look(look)
-        self._redraw_minimap()
+        if changed:
+            self.minimap.colour_again()
 
     def choose(self, numbers: Collection[int]) -> None:
         """Mark the boxes of the selected task."""

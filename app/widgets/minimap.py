@@ -1,10 +1,13 @@
-"""The whole graph in a corner, with the part on screen marked. Painted once a change, not once a move."""
+"""The whole graph in a corner, with the part on screen marked. Painted once a change, not once a move.
+
+While a run is on colours change ten times a second: they are painted once a second, and only in sight.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QMargins, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QMargins, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
@@ -16,6 +19,8 @@ from app.widgets.graph_items import BoxItem, fill
 _ROOM = QSize(180, 120)
 _LEAST = QSize(44, 30)
 _PAD = 5
+_REST_MS = 1000
+"""Between two pictures with other colours."""
 
 
 class Minimap(QWidget):
@@ -27,7 +32,13 @@ class Minimap(QWidget):
         super().__init__(parent)
         self._tokens: Tokens = LIGHT
         self._whole, self._sight = QRectF(), QRectF()
+        self._boxes: Sequence[BoxItem] = ()
         self._picture = QPixmap()
+        self._outdated = self._due = False
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self._catch_up)
         self.setFixedSize(_ROOM)
         self.setAccessibleName(tr("Overview of the graph"))
         self.setToolTip(tr("Overview: click to go there"))
@@ -38,11 +49,30 @@ class Minimap(QWidget):
         self._tokens = tokens
 
     def show_boxes(self, whole: QRectF, boxes: Sequence[BoxItem]) -> None:
-        """Paint the picture anew, in the shape of the drawing."""
-        self._whole = whole
+        """Show these boxes from now on, in the shape of the drawing."""
+        self._whole, self._boxes = whole, boxes
         inside = _ROOM.shrunkBy(QMargins(_PAD, _PAD, _PAD, _PAD))
         shape = whole.size().scaled(inside, Qt.AspectRatioMode.KeepAspectRatio).toSize()
         self.setFixedSize(shape.grownBy(QMargins(_PAD, _PAD, _PAD, _PAD)).expandedTo(_LEAST))
+        self._paint_next()
+
+    def colour_again(self) -> None:
+        """Take the boxes' colours: at once, or when the time since the last of these pictures is up."""
+        self._due = self._rest.isActive()
+        if not self._due:
+            self._rest.start()
+            self._paint_next()
+
+    def _catch_up(self) -> None:
+        if self._due:
+            self.colour_again()
+
+    def _paint_next(self) -> None:
+        self._outdated = True
+        self.update()
+
+    def _paint_picture(self) -> None:
+        self._outdated = False
         ratio = self.devicePixelRatioF()
         self._picture = QPixmap(self.size() * ratio)
         self._picture.setDevicePixelRatio(ratio)
@@ -50,12 +80,13 @@ class Minimap(QWidget):
         painter = QPainter(self._picture)
         scale, origin = self._mapping()
         size = QPointF(max(1.5, BOX_WIDTH * scale), max(1.5, BOX_HEIGHT * scale))
-        for box in boxes:
+        chosen = QColor(self._tokens.accent)
+        inks = {look: fill(look, self._tokens).darker(115) for look in {box.look for box in self._boxes}}
+        for box in self._boxes:
             middle = origin + box.pos() * scale
-            ink = QColor(self._tokens.accent) if box.chosen else fill(box.look, self._tokens).darker(115)
+            ink = chosen if box.chosen else inks[box.look]
             painter.fillRect(QRectF(middle - size / 2, middle + size / 2), ink)
         painter.end()
-        self.update()
 
     def show_sight(self, sight: QRectF, slack: float) -> None:
         """Mark the part on screen; what sticks out by less than `slack` counts as in sight."""
@@ -73,6 +104,8 @@ class Minimap(QWidget):
         return scale, room.center() - whole.center() * scale
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802  Qt's name
+        if self._outdated:
+            self._paint_picture()
         painter = QPainter(self)
         painter.drawPixmap(0, 0, self._picture)
         scale, origin = self._mapping()

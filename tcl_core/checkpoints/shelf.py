@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tcl_core.checkpoints.file import CheckpointFile, describe, stamp
 from tcl_core.checkpoints.origin import Origin
@@ -160,6 +161,37 @@ def remove_checkpoint(workspace: Workspace, name: str) -> Entry:
     return entry
 
 
+def restore_checkpoint(
+    workspace: Workspace, copy: Path, place: Path, *, noted: bool, chosen: tuple[str, ...] = ()
+) -> Entry:
+    """Take a removed checkpoint back as it was, whichever feature vocabulary it is of. Done twice, it is there once.
+
+    Args:
+        copy: its file from before the removal.
+        place: where its file lay; a noted one goes beside it where there is another file by now.
+        noted: whether it had a number; a run's own model has none.
+        chosen: fingerprints of the platforms that it was the default of.
+
+    Raises:
+        UserError: damaged, it cannot be written, or a run has saved another model where its own one lay.
+    """
+    describe(copy)
+    content = copy.read_bytes()
+    if place.exists() and place.read_bytes() != content:
+        if not noted:
+            raise UserError("checkpoint", f"A run has saved another model as {place} since; remove that one first.")
+        place = new_path(workspace, place.stem)
+    if not place.exists():
+        _write(content, place)
+    file = describe(place)
+    # Only a later version's origin cannot be read; its file is then listed by where it lies.
+    origin = file.origin if noted else None
+    number = note(workspace, file) if origin else None
+    for fingerprint in chosen:
+        workspace.set_default(fingerprint, place)
+    return _entry(number, place, origin.kind if origin else CheckpointKind.RUN)
+
+
 def set_default(workspace: Workspace, name: str, fingerprint: str | None = None) -> tuple[Entry, Platform]:
     """Make a checkpoint the one that runs on a platform start from when nothing else is asked for.
 
@@ -313,6 +345,18 @@ def _origin(entry: Entry) -> Origin:
             "workspace (--workspace).",
         )
     return Origin(kind=CheckpointKind.RUN, platform=entry.platform, lineage=(entry.platform.name,))
+
+
+def _write(content: bytes, path: Path) -> None:
+    """All of it or nothing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
+            whole = Path(folder) / path.name
+            whole.write_bytes(content)
+            whole.replace(path)
+    except OSError as error:
+        raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {error.strerror}.") from error
 
 
 def _delete(path: Path) -> None:

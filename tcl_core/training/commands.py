@@ -20,6 +20,7 @@ from tcl_core.checkpoint_events import (
     PastRun,
     PlatformRecords,
     RemoveCheckpoint,
+    RestoreCheckpoint,
     SetDefault,
     TrainingPhase,
     TrainingStopped,
@@ -32,6 +33,7 @@ from tcl_core.checkpoints.shelf import (
     export_checkpoint,
     import_checkpoint,
     remove_checkpoint,
+    restore_checkpoint,
     set_default,
 )
 from tcl_core.cost_model.base import EpochReport
@@ -67,6 +69,8 @@ def carry_out(command: CheckpointCommand, send: Send, cancel: CancelToken) -> It
                 entry = remove_checkpoint(workspace, command.name)
             kept = f"; its file {entry.path} stays" if entry.path.exists() else ""
             yield CheckpointDone(deed=Deed.REMOVED, path=str(entry.path), sentence=f"Removed {entry.name}{kept}.")
+        case RestoreCheckpoint():
+            yield _restore(command)
         case SetDefault():
             yield _set_default(command)
         case TrainModel():
@@ -199,6 +203,13 @@ def _runs(workspace: Workspace, rows: Sequence[RunRow]) -> tuple[PastRun, ...]:
         )
         for row in rows
     )
+
+
+def _restore(command: RestoreCheckpoint) -> Event:
+    copy, place = Path(command.path), Path(command.place)
+    with Workspace.open(_needed(command), create=True) as workspace:
+        entry = restore_checkpoint(workspace, copy, place, noted=command.noted, chosen=command.chosen)
+    return CheckpointDone(deed=Deed.RESTORED, path=str(entry.path), sentence=f"{entry.name} is back.")
 
 
 def _set_default(command: SetDefault) -> Event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import recorded_run
 import studio_engines
@@ -189,6 +190,11 @@ def teaching(connection: Connection) -> None:
                 )
             case told.ImportCheckpoint():
                 connection.send(events.Refused(stage="checkpoint", sentence=f"{command.path} is no checkpoint."))
+            case told.RestoreCheckpoint():
+                Path(command.place).write_bytes(Path(command.path).read_bytes())
+                connection.send(
+                    told.CheckpointDone(deed=told.Deed.RESTORED, path=command.place, sentence="It is back.")
+                )
             case told.ExportCheckpoint() | told.SetDefault() | told.RemoveCheckpoint():
                 connection.send(_done(command))
 

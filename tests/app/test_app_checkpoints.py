@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,17 +14,22 @@ import recorded_run
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
+from silent_engine import SilentEngine
 
 from app.application import Studio
+from app.checkpoint_controller import CheckpointController
 from app.jobs.engine_process import EngineTarget
+from app.jobs.engine_thread import EngineLoss
+from app.models.announcement import Announcement, WayOn
 from app.models.checkpoint_table import BRANCH_ROLE, CheckpointColumn
 from app.models.run_request import RunRequest, request_of
-from app.models.run_state import Activity
+from app.models.run_state import Activity, EngineHealth
+from app.models.studio import StudioModels
 from app.views.checkpoints_panel import CheckpointsPanel
 from app.widgets.lineage_delegate import lines, node
-from tcl_core.checkpoint_events import EarlierWork
+from tcl_core.checkpoint_events import CheckpointDone, Deed, EarlierWork, RestoreCheckpoint
 from tcl_core.domain import RecordCount
-from tcl_core.events import Refused
+from tcl_core.events import EngineReady, Refused
 
 WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
@@ -72,6 +78,7 @@ def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio) -> None:
         (0, 0, None),
     ]
     assert studio.models.library.report == library_samples.report()
+    assert len(studio.window.plots_panel.estimate_plot.lines) == 3
     other = replace(work, network="another", counts=(), library=None)
     studio.engine.events.emit((replace(listed, earlier=other),))
     assert tasks.states[0].trials == 40
@@ -217,7 +224,81 @@ def test_a_removal_can_be_undone(studio: Studio, qtbot: QtBot, tmp_path: Path) -
     qtbot.waitUntil(lambda: studio.window.banner.action_button.text() == "Undo", timeout=WAIT_MS)
     path.unlink()
     click(qtbot, studio.window.banner.action_button)
+    qtbot.waitUntil(lambda: studio.window.banner.text == "It is back.", timeout=WAIT_MS)
     assert path.read_bytes() == b"weights"
+
+
+@pytest.fixture
+def undoing(qapp: object, tmp_path: Path) -> tuple[CheckpointController, SilentEngine, list[Announcement]]:
+    """A checkpoint of an older feature vocabulary, the default of a platform, has just been removed."""
+    models, engine, heard = StudioModels(), SilentEngine(), list[Announcement]()
+    models.run.engine = EngineHealth.READY
+    controller = CheckpointController(models, engine)  # type: ignore[arg-type]
+    controller.setProperty("models", models)  # lives as long as the controller
+    controller.set_workspace("/workspaces/sample")
+    path = tmp_path / "old.safetensors"
+    path.write_bytes(b"weights")
+    controller.remove_checkpoint(checkpoint_samples.facts("old", id=3, path=str(path), fits=False, chosen=("c0de",)))
+    path.unlink()
+    engine.events.emit((CheckpointDone(deed=Deed.REMOVED, path=str(path), sentence="Removed old."),))
+    controller.announced.connect(lambda told: heard.append(told) if told else None)
+    return controller, engine, heard
+
+
+def test_what_is_restored_is_what_was_removed(
+    undoing: tuple[CheckpointController, SilentEngine, list[Announcement]], tmp_path: Path
+) -> None:
+    controller, engine, _heard = undoing
+    controller.set_workspace("/workspaces/another")
+    controller.restore()
+    command = engine.sent[-1]
+    assert isinstance(command, RestoreCheckpoint) and Path(command.path).read_bytes() == b"weights"
+    assert (command.workspace, command.place) == ("/workspaces/sample", str(tmp_path / "old.safetensors"))
+    assert command.noted and command.chosen == ("c0de",)
+    engine.events.emit((CheckpointDone(deed=Deed.RESTORED, path=command.place, sentence="old is back."),))
+    assert not Path(command.path).exists()
+    sent = len(engine.sent)
+    controller.restore()
+    assert len(engine.sent) == sent, "it is back, and once is enough"
+
+
+def test_a_refused_or_lost_restoration_can_be_tried_again(
+    undoing: tuple[CheckpointController, SilentEngine, list[Announcement]],
+) -> None:
+    controller, engine, heard = undoing
+    run = controller.property("models").run
+    controller.restore()
+    engine.events.emit((Refused(stage="checkpoint", sentence="The disk is full."),))
+    run.settle()  # as the controller beside it does
+    assert (heard[-1].sentence, heard[-1].action) == ("The disk is full.", WayOn.RESTORE_CHECKPOINT)
+    controller.restore()
+    first = engine.sent[-1]
+    engine.lost.emit(EngineLoss(generation=1, forced=False, reason="It is gone.", restarting=True))
+    run.settle()
+    assert not Path(first.path).exists()
+    engine.events.emit((EngineReady(seconds=1.0, pid=1),))
+    assert (heard[-1].sentence, heard[-1].action) == ("old was not restored.", WayOn.RESTORE_CHECKPOINT)
+    controller.restore()
+    assert isinstance(engine.sent[-1], RestoreCheckpoint) and Path(engine.sent[-1].path).read_bytes() == b"weights"
+    engine.events.emit((CheckpointDone(deed=Deed.RESTORED, path=first.place, sentence="old is back."),))
+
+
+def test_a_full_disk_keeps_the_undo(
+    undoing: tuple[CheckpointController, SilentEngine, list[Announcement]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller, engine, heard = undoing
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        controller.restore()
+    assert heard[-1].sentence == "old cannot be restored: No space left on device."
+    assert heard[-1].action is WayOn.RESTORE_CHECKPOINT
+    controller.restore()
+    assert isinstance(engine.sent[-1], RestoreCheckpoint)
+    engine.events.emit((CheckpointDone(deed=Deed.RESTORED, path="", sentence="old is back."),))
 
 
 def test_a_workspace_that_cannot_be_read_says_why(studio: Studio) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import recorded_graph
@@ -14,7 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
-from app.models.graph_looks import Lens, Mark, box_looks
+from app.models import network_graph
+from app.models.graph_looks import Lens, Look, Mark, box_looks
 from app.models.run_state import Activity
 from app.models.studio import StudioModels
 from app.tokens import DARK, LIGHT
@@ -207,6 +209,7 @@ def test_marks_tell_how_far_a_task_is() -> None:
 
 def test_records_change_the_looks_but_not_the_drawing(panel: NetworkPanel, models: StudioModels) -> None:
     show(models)
+    panel.show()
     boxes = list(panel.view.boxes)
     models.tasks.set_states(measured())
     assert panel.view.boxes == boxes
@@ -215,6 +218,81 @@ def test_records_change_the_looks_but_not_the_drawing(panel: NetworkPanel, model
         for item, box in zip(boxes, models.graph.drawing.boxes, strict=True)
         if box.kind is NodeKind.CALL
     )
+
+
+def test_behind_another_panel_nothing_is_coloured(
+    panel: NetworkPanel, models: StudioModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show(models)
+    asked: list[int] = []
+
+    def counting(boxes: Sequence[tuple[str, ...]], *rest: Any) -> tuple[Look, ...]:
+        asked.append(len(boxes))
+        return box_looks(boxes, *rest)
+
+    monkeypatch.setattr(network_graph, "box_looks", counting)
+    models.tasks.set_states(measured())
+    models.tasks.update_state(measured()[0])
+    models.tasks.flush()
+    assert not asked and all(item.look.heat is None for item in panel.view.boxes)
+    panel.show()
+    assert len(asked) == 1
+    assert any(item.look.heat is not None for item in panel.view.boxes)
+
+
+def test_looks_are_made_by_task_and_only_boxes_of_a_changed_one_are_touched(
+    panel: NetworkPanel, models: StudioModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show(models, blocks=30)
+    panel.show()
+    models.graph.set_folded(False)
+    models.graph.set_lens(Lens.STATE)
+    before = {item: item.look for item in panel.view.boxes}
+    asked: list[int] = []
+
+    def counting(boxes: Sequence[tuple[str, ...]], *rest: Any) -> tuple[Look, ...]:
+        asked.append(len(boxes))
+        return box_looks(boxes, *rest)
+
+    monkeypatch.setattr(network_graph, "box_looks", counting)
+    models.tasks.update_state(measured()[6])
+    models.tasks.flush()
+    assert len(before) > 180 and asked == [15 + 1], "15 tasks, and what is no call"
+    touched = [item.number for item, look in before.items() if item.look is not look]
+    assert touched == list(models.graph.boxes_of(recorded_run.tasks()[6].key)) and len(touched) == 30
+
+
+def test_a_change_too_small_to_see_is_none(panel: NetworkPanel, models: StudioModels) -> None:
+    show(models)
+    panel.show()
+    models.tasks.set_states(measured())
+    before = [item.look for item in panel.view.boxes]
+    state = models.tasks.states[3]
+    models.tasks.update_state(replace(state, best_s=0.99999 * state.best_s))
+    models.tasks.flush()
+    assert all(item.look is look for item, look in zip(panel.view.boxes, before, strict=True))
+
+
+def test_the_minimap_rests_between_pictures(panel: NetworkPanel, models: StudioModels, qtbot: QtBot) -> None:
+    show(models, blocks=30)
+    panel.show()
+    models.graph.set_folded(False)
+    minimap = panel.view.minimap
+    minimap.grab()
+    states = measured()
+    models.tasks.set_states([*states[:-1], replace(states[-1], best_s=3e-3)])
+    minimap.grab()
+    first = minimap._picture.cacheKey()
+    models.tasks.set_states(states)
+    minimap.grab()
+    assert minimap._picture.cacheKey() == first and minimap._due
+    qtbot.waitUntil(lambda: minimap._picture.cacheKey() != first, timeout=WAIT_MS)
+    panel.view.fit()
+    assert not minimap.isVisible()
+    last = minimap._picture.cacheKey()
+    minimap._rest.stop()
+    models.tasks.set_states(states[:-1])
+    assert minimap._outdated and minimap._picture.cacheKey() == last, "nobody sees it"
 
 
 def test_a_thousand_nodes_open_whole_and_stay_as_drawn_when_a_run_begins(
@@ -288,3 +366,27 @@ def test_a_task_that_the_filter_hides_is_selected_everywhere_else(open_studio: O
     assert window.plots_panel.chosen_task == hidden.key == studio.models.schedules.task_key
     assert window.network_panel.chosen_task == hidden.key
     assert not window.task_panel.table.selectionModel().selectedRows()
+
+
+def test_a_run_with_another_target_or_shapes_brings_its_own_graph_and_report(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    window, models = studio.window, studio.models
+    window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: models.run.activity is Activity.READY, timeout=WAIT_MS)
+    workspace = window.run_panel.form.request.workspace
+    window.actions_.start.trigger()
+    tasks = tuple(replace(task, key=f"other {task.key}", name=f"other_{task.name}") for task in recorded_run.tasks())
+    opened = recorded_run.opened()
+    report = replace(opened.report, operators=(("Gemm", 3),), issues=())
+    graph = recorded_graph.graph(tasks, blocks=2)
+    started = next(recorded_run.RecordedRun().events())
+    states = tuple(TaskState(task=task, trials=10, best_s=1e-3) for task in tasks)
+    studio.engine.events.emit((replace(opened, tasks=tasks, graph=graph, report=report),))
+    assert models.graph.graph != graph, "its names are not known yet"
+    studio.engine.events.emit((replace(started, states=states),))
+    assert models.graph.graph == graph and models.graph.boxes_of(tasks[0].key)
+    assert any(box.title.startswith("other_") for box in models.graph.drawing.boxes)
+    assert any(look.heat is not None for look in models.graph.looks)
+    assert models.operators.rowCount() == 1 and models.import_issues.rowCount() == 0
+    assert models.run.opened is not None and models.run.opened.report == report
+    assert models.run.activity is Activity.RUNNING and window.run_panel.form.request.workspace == workspace

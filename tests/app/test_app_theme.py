@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QLineEdit, QTabBar, QToolButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.icons import ICONS, icon
+from app.models.announcement import Announcement, Mood
 from app.models.run_request import RunRequest
 from app.settings import RECENT_LIMIT, Settings
 from app.style_sheet import style_sheet
-from app.theme import Scheme
+from app.theme import Scheme, Theme
 from app.tokens import DARK, LIGHT, Tokens
+from app.widgets.banner import Banner
+from app.widgets.graph_view import GraphView
 
 
 def luminance(colour: str) -> float:
@@ -42,6 +48,64 @@ def test_text_can_be_read(tokens: Tokens) -> None:
 def test_style_sheet_is_filled_in() -> None:
     assert "$" not in style_sheet(DARK)
     assert DARK.accent in style_sheet(DARK)
+
+
+def browse(*, checked: bool = False) -> QToolButton:
+    made = QToolButton()
+    made.setObjectName("browse")
+    made.setText("...")
+    made.setCheckable(True)
+    made.setChecked(checked)
+    return made
+
+
+def tabs() -> QTabBar:
+    made = QTabBar()
+    for title in ("Tasks", "Network"):
+        made.addTab(title)
+    return made
+
+
+def banner() -> Banner:
+    made = Banner()
+    made.apply_tokens(LIGHT)
+    made.announce(Announcement(mood=Mood.GOOD, sentence="It is done."))
+    return made
+
+
+def graph() -> GraphView:
+    made = GraphView()
+    made.apply_tokens(LIGHT)
+    return made
+
+
+@pytest.mark.parametrize(
+    "make",
+    [browse, partial(browse, checked=True), tabs, banner, graph],
+    ids=["button", "checked", "tabs", "banner", "graph"],
+)
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_the_focus_of_the_keyboard_can_be_seen_and_moves_nothing(
+    qapp: object, qtbot: QtBot, make: Callable[[], QWidget]
+) -> None:
+    Theme(Scheme.LIGHT).apply()
+    host, other, part = QWidget(), QLineEdit(), make()
+    qtbot.addWidget(host)
+    layout = QVBoxLayout(host)
+    layout.addWidget(other)
+    layout.addWidget(part)
+    part.show()
+    host.show()
+    host.activateWindow()
+    qtbot.waitUntil(host.isActiveWindow)
+    taker = part.findChild(QToolButton) if isinstance(part, Banner) else part
+    assert isinstance(taker, QWidget) and taker.focusPolicy() & Qt.FocusPolicy.TabFocus
+    other.setFocus()
+    before, place, room = taker.grab().toImage(), taker.geometry(), taker.sizeHint()
+    taker.setFocus(Qt.FocusReason.TabFocusReason)
+    assert taker.hasFocus()
+    assert taker.grab().toImage() != before
+    assert (taker.geometry(), taker.sizeHint()) == (place, room)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in ICONS.glob("*.svg")))

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import recorded_run
 import studio_engines
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QMessageBox, QWidget
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
@@ -97,18 +97,6 @@ def test_a_filter_that_matches_nothing_says_so(open_studio: Open, qtbot: QtBot) 
     assert panel._no_match.isVisible() and "“convolution of nothing”" in panel._no_match.text()
     panel._filter.clear()
     assert panel.proxy.rowCount() == 15 and not panel._no_match.isVisible()
-
-
-def test_a_target_is_chosen_or_written(open_studio: Open) -> None:
-    form = open_studio(studio_engines.playing).window.run_panel.form
-    assert form.request.target == "cpu"
-    assert [form._target.itemText(row) for row in range(form._target.count())][-1] == "cuda"
-    form._target.setCurrentIndex(2)
-    assert form.request.target == "cpu:x86-64-v3"
-    form._target.setEditText(' {"kind": "llvm"} ')
-    assert form.request.target == '{"kind": "llvm"}'
-    form._target.setEditText("")
-    assert form.request.target == "cpu"
 
 
 def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, qtbot: QtBot) -> None:
@@ -261,29 +249,6 @@ def test_shapes_of_a_file_that_could_not_be_opened_are_not_the_networks(open_stu
     studio.window.actions_.start.trigger()
     assert studio.controller._config is not None
     assert studio.controller._config.network_config.shapes == (("x", (1, 8)),)
-
-
-def test_the_wheel_changes_only_the_field_at_work(open_studio: Open, qtbot: QtBot) -> None:
-    form = open_studio(studio_engines.playing).window.run_panel.form
-    before = form.request
-    for box in (*form.findChildren(QAbstractSpinBox), *form.findChildren(QComboBox)):
-        turn(box)
-    assert form.request == before
-    sampler = next(box for box in form.findChildren(QComboBox) if box.currentText() == before.sampler)
-    sampler.setFocus()
-    qtbot.waitUntil(sampler.hasFocus)
-    turn(sampler)
-    assert form.request.sampler != before.sampler
-
-
-def turn(widget: QWidget) -> None:
-    """One notch of the wheel, towards a person."""
-    middle = QPointF(widget.rect().center())
-    event = QWheelEvent(
-        middle, widget.mapToGlobal(middle), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
-    QApplication.sendEvent(widget, event)
 
 
 def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: QtBot) -> None:

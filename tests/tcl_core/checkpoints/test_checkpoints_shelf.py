@@ -168,6 +168,39 @@ def test_removing(workspace: Workspace, make: Make, shipped_folder: Path) -> Non
     assert ships.exists() and elsewhere.exists()
 
 
+def test_a_removal_is_taken_back_whatever_the_vocabulary(workspace: Workspace, make: Make, tmp_path: Path) -> None:
+    old = make("old", origin=origin_of(samples.platform()), layout=OLD_LAYOUT)
+    place = old.rename(workspace.path / "checkpoints" / old.name)
+    note(workspace, describe(place))
+    workspace.set_default("cafe01", place)
+    before, content = find(workspace, "old"), place.read_bytes()
+    (copy := tmp_path / "old.safetensors").write_bytes(content)
+    shelf.remove_checkpoint(workspace, "old")
+    for _ in range(2):
+        shelf.restore_checkpoint(workspace, copy, place, noted=True, chosen=before.chosen)
+        (back,) = entries(workspace)
+        assert back == before and before.chosen == ("cafe01",)
+        assert place.read_bytes() == content
+    shelf.remove_checkpoint(workspace, "old")
+    place.write_bytes(b"a new one")
+    beside = shelf.restore_checkpoint(workspace, copy, place, noted=True)
+    assert (beside.name, beside.id) == ("old-2", 1) and place.read_bytes() == b"a new one"
+
+
+def test_a_runs_own_model_is_taken_back_to_its_place(workspace: Workspace, make: Make, tmp_path: Path) -> None:
+    own = warm(workspace)
+    (copy := tmp_path / own.name).write_bytes(own.read_bytes())
+    shelf.remove_checkpoint(workspace, own.stem)
+    back = shelf.restore_checkpoint(workspace, copy, own, noted=False, chosen=("cafe01",))
+    assert (back.id, back.path, back.kind) == (None, own, "run")
+    (found,) = entries(workspace)
+    assert found.chosen == ("cafe01",) and own.read_bytes() == copy.read_bytes()
+    own.write_bytes(b"what a run has saved since")
+    with pytest.raises(UserError, match="another model"):
+        shelf.restore_checkpoint(workspace, copy, own, noted=False)
+    assert own.read_bytes() == b"what a run has saved since"
+
+
 def test_a_file_that_is_written_over_is_noted_once(workspace: Workspace, make: Make) -> None:
     path = make("again", origin=origin_of(samples.platform()))
     note(workspace, describe(path))

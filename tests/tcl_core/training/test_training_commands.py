@@ -17,6 +17,7 @@ from tcl_core.checkpoint_events import (
     ListWorkspace,
     PassFinished,
     RemoveCheckpoint,
+    RestoreCheckpoint,
     SetDefault,
     TrainingPhase,
     TrainingStopped,
@@ -185,6 +186,8 @@ def test_a_checkpoint_goes_out_and_in_and_away(collected: Path, tmp_path: Path) 
     removed = obey(RemoveCheckpoint(workspace=str(other), name=copy.key))
     assert done(removed).deed is Deed.REMOVED
     assert not listed(other).checkpoints and not Path(copy.path).exists()
+    back = obey(RestoreCheckpoint(workspace=str(other), path=str(out), place=copy.path, noted=True))
+    assert done(back).deed is Deed.RESTORED and listed(other).checkpoints == (copy,)
 
 
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""The form of a run: targets, the keyboard's way through it, the wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import studio_engines
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+
+Open = Callable[[EngineTarget], Studio]
+
+
+def turn(widget: QWidget) -> None:
+    """One notch of the wheel, towards a person."""
+    middle = QPointF(widget.rect().center())
+    event = QWheelEvent(
+        middle, widget.mapToGlobal(middle), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(widget, event)
+
+
+def test_a_target_is_chosen_or_written(open_studio: Open) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    assert form.request.target == "cpu"
+    assert [form._target.itemText(row) for row in range(form._target.count())][-1] == "cuda"
+    form._target.setCurrentIndex(2)
+    assert form.request.target == "cpu:x86-64-v3"
+    form._target.setEditText(' {"kind": "llvm"} ')
+    assert form.request.target == '{"kind": "llvm"}'
+    form._target.setEditText("")
+    assert form.request.target == "cpu"
+
+
+def test_tab_goes_through_the_form_as_it_stands(open_studio: Open) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    form.more_button.setChecked(True)
+    chain, part = [form._workspace], form._workspace.nextInFocusChain()
+    while part is not form._workspace:
+        chain.append(part)
+        part = part.nextInFocusChain()
+    order = [chain.index(one) for one in (form._workspace, form._browse, form.more_button, form._threads, form._seed)]
+    assert order == sorted(order)
+
+
+def test_the_wheel_changes_only_the_field_at_work(open_studio: Open, qtbot: QtBot) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    before = form.request
+    for box in (*form.findChildren(QAbstractSpinBox), *form.findChildren(QComboBox)):
+        turn(box)
+    assert form.request == before
+    sampler = next(box for box in form.findChildren(QComboBox) if box.currentText() == before.sampler)
+    sampler.setFocus()
+    qtbot.waitUntil(sampler.hasFocus)
+    turn(sampler)
+    assert form.request.sampler != before.sampler
