@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from tcl_core.checkpoints.file import CheckpointFile, describe, stamp
 from tcl_core.checkpoints.origin import Origin
 from tcl_core.checkpoints.start import leads, shipped_paths
-from tcl_core.config import KNOWLEDGE_MODEL, LEARNED_MODEL
+from tcl_core.config import COST_MODELS, KNOWLEDGE_MODEL, LEARNED_MODEL
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
@@ -47,6 +47,15 @@ class Entry:
     def origin(self) -> Origin | None:
         return self.file.origin if self.file else None
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether its file is there, as far as that can be seen: a folder may be closed to us."""
+        try:
+            self.path.stat()
+        except OSError:
+            return False
+        return True
+
 
 def entries(workspace: Workspace | None) -> tuple[Entry, ...]:
     """The workspace's checkpoints, oldest first, its runs' own models, then what ships."""
@@ -61,7 +70,8 @@ def find(workspace: Workspace | None, name: str) -> Entry:
         UserError: there is none, or several go by that name.
     """
     known = entries(workspace)
-    found = [one for one in known if name in {one.name, str(one.id)}]
+    found = [one for one in known if one.id is not None and name == str(one.id)]  # each has its own
+    found = found or [one for one in known if name == one.name]
     if len(found) > 1:
         numbers = ", ".join(str(one.id) for one in found if one.id is not None)
         raise UserError("checkpoint", f"Several checkpoints are called {name}; choose one by its number ({numbers}).")
@@ -132,7 +142,7 @@ def import_checkpoint(workspace: Workspace, path: Path) -> Entry:
     for known in entries(workspace):
         if known.file and known.file.digest == file.digest and known.kind != SHIPPED:
             raise UserError("checkpoint", f"The workspace {workspace.path} has this checkpoint as {known.name}.")
-    copy = new_path(workspace, path.stem)
+    copy = new_path(workspace, _foreign_stem(workspace, path.stem, file.origin.platform))
     stamp(path, file.origin, copy)
     return _entry(note(workspace, describe(copy)), copy, file.origin.kind)
 
@@ -141,23 +151,23 @@ def remove_checkpoint(workspace: Workspace, name: str) -> Entry:
     """Forget a checkpoint and delete its file where that lies in the workspace; a file elsewhere stays.
 
     Raises:
-        UserError: no such checkpoint in this workspace.
+        UserError: no such checkpoint in this workspace, whatever else lies there, or its file cannot be deleted.
     """
     entry = find(workspace, name)
     inside = entry.path.resolve().is_relative_to(workspace.path.resolve())
-    if entry.kind == SHIPPED or (entry.id is None and not inside):
+    if entry.kind == SHIPPED or all(one.path != entry.path for one in entries(workspace)):
         raise UserError(
             "checkpoint",
             f"The checkpoint {entry.name} is not one of the workspace {workspace.path} and stays; "
             "`tune --checkpoint none` starts without any.",
         )
+    if inside:
+        _delete(entry.path)
     if entry.id is not None:
         workspace.remove_checkpoint(entry.id)
     for platform, path in workspace.defaults().items():
         if path.resolve() == entry.path.resolve():
             workspace.set_default(platform, None)
-    if inside:
-        _delete(entry.path)
     return entry
 
 
@@ -254,6 +264,13 @@ def new_path(workspace: Workspace, stem: str) -> Path:
     while path.exists():
         path, number = folder / f"{stem}-{number}{SUFFIX}", number + 1
     return path
+
+
+def _foreign_stem(workspace: Workspace, stem: str, origin: Platform) -> str:
+    """A name that no run here writes its own model under, over what was taken in."""
+    platforms = {origin.fingerprint, *(platform.fingerprint for platform in workspace.platforms())}
+    own = {workspace.checkpoint_path(one, model).stem for one in platforms for model in COST_MODELS}
+    return f"{stem}-imported" if stem in own else stem
 
 
 def _noted(workspace: Workspace) -> Iterator[Entry]:
@@ -364,5 +381,6 @@ def _delete(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(
-            "checkpoint", f"The checkpoint {path} cannot be deleted ({error.strerror}); delete it by hand."
+            "checkpoint",
+            f"The checkpoint {path} cannot be deleted ({error.strerror}); make its folder writable and try again.",
         ) from error

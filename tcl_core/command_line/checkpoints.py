@@ -102,7 +102,7 @@ def _import(arguments: argparse.Namespace, output: Output) -> None:
 def _remove(arguments: argparse.Namespace, output: Output) -> None:
     with Workspace.open(Path(arguments.workspace), create=False) as workspace:
         entry = remove_checkpoint(workspace, arguments.name)
-    kept = f"; its file {entry.path} stays" if entry.path.exists() else ""
+    kept = f"; its file {entry.path} stays" if entry.on_disk else ""
     _changed(f"removed {entry.name}{kept}", entry, output)
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from tcl_core.checkpoints import describe
 from tcl_core.checkpoints.start import shipped_path
@@ -24,7 +25,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         table.add_column("found", overflow="fold")
         table.add_column("mend", overflow="fold")
         for check in checks:
-            verdict = "[green]ok[/]" if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
+            verdict = Text("ok", "green") if check.ok else Text("no", "red") if check.required else Text("-", "yellow")
             table.add_row(verdict, check.name, check.detail, check.mend)
         output.result.print(table)
     output.emit(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import os
 from collections.abc import Sequence
 
 from tcl_core.command_line.output import Output
@@ -11,8 +13,10 @@ from tcl_core.command_line.parser import make_parser
 from tcl_core.errors import Interrupted, UserError
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-_STOPPED = "Stopped. Everything measured is saved; the same command continues."
-"""For commands that measure; the others say in `Interrupted` what became of their work."""
+_UNREACHABLE = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
+"""Errors of a path that a person gave; `Path.exists` and its like raise them up to Python 3.13."""
+_STOPPED = "Stopped. What was finished is kept; the same command goes on from there."
+"""For a stop before or behind the work itself; commands say in `Interrupted` what became of their work."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,17 +36,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         raise  # the reader of our output left: whoever called us knows what to do
-    except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
-        from tcl_core.engine import write_crash_log
-
-        log = write_crash_log(error)
-        output.status.print(
-            f"This is a bug in TCL Studio ({type(error).__name__}: {error}); the details are in {log}.",
-            soft_wrap=True,
-            markup=False,
+    except OSError as error:
+        if error.errno not in _UNREACHABLE or error.filename is None:
+            return _bug(error, output)
+        text = (
+            f"{os.fsdecode(error.filename)} cannot be reached ({error.strerror}); open the way to it, or name another."
         )
-        return BUG
+        output.status.print(text, style="bold red", soft_wrap=True, markup=False)
+        return BAD_INPUT
+    except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
+        return _bug(error, output)
     return DONE
+
+
+def _bug(error: Exception, output: Output) -> int:
+    from tcl_core.engine import write_crash_log
+
+    log = write_crash_log(error)
+    output.status.print(
+        f"This is a bug in TCL Studio ({type(error).__name__}: {error}); the details are in {log}.",
+        soft_wrap=True,
+        markup=False,
+    )
+    return BUG
 
 
 def _command(arguments: argparse.Namespace):  # type: ignore[no-untyped-def]

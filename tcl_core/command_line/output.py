@@ -34,7 +34,7 @@ class Output:
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
+    console = Console(stderr=stderr, highlight=False, markup=False)
     if not console.is_terminal:
         console.width = _UNBOUND_WIDTH
     return console

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tcl_core.command_line.checkpoint_text import show_metrics
@@ -14,7 +16,7 @@ from tcl_core.config import COLD, CostModelConfig
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
-_PROMISE = "Stopping; what was learned is kept."
+_PROMISE = "Stopping; what has been learned by then is kept."
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
@@ -67,5 +69,11 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     if report.stopped:
         raise Interrupted(
             f"Stopped after pass {report.epochs}; what it had learned is in {file.path}, and "
-            f"`train --checkpoint {file.path}` goes on from there."
+            f"`{_way_on(arguments, file.path)}` goes on from there."
         )
+
+
+def _way_on(arguments: argparse.Namespace, path: Path) -> str:
+    """The command that trains the same on from a checkpoint, as a shell reads it."""
+    words = ["main.py", "train", "--workspace", arguments.workspace, "--platform", arguments.platform]
+    return shlex.join([*words, "--cost-model", arguments.cost_model, "--checkpoint", str(path)])

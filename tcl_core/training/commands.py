@@ -67,7 +67,7 @@ def carry_out(command: CheckpointCommand, send: Send, cancel: CancelToken) -> It
         case RemoveCheckpoint():
             with Workspace.open(_needed(command), create=False) as workspace:
                 entry = remove_checkpoint(workspace, command.name)
-            kept = f"; its file {entry.path} stays" if entry.path.exists() else ""
+            kept = f"; its file {entry.path} stays" if entry.on_disk else ""
             yield CheckpointDone(deed=Deed.REMOVED, path=str(entry.path), sentence=f"Removed {entry.name}{kept}.")
         case RestoreCheckpoint():
             yield _restore(command)

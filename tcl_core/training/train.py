@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,11 +103,14 @@ def train(config: TrainConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
         return _Training(config, lesson, start, watch, phase, cancel).run(workspace)
 
 
-def check_out(out: str | None) -> None:
+def check_out(out: str | None, parent: str | None = None) -> None:
     """Refuse a place for a checkpoint before anything is trained for it.
 
+    Args:
+        parent: the checkpoint that stays as it is.
+
     Raises:
-        UserError: it is a folder, or lies below a file.
+        UserError: it is a folder, the parent, or a file that is no checkpoint; or it lies below a file.
     """
     if out is None:
         return
@@ -116,6 +120,14 @@ def check_out(out: str | None) -> None:
     above = next(folder for folder in path.absolute().parents if folder.exists())
     if not above.is_dir():
         raise UserError("checkpoint", f"{above} is a file, so {path} cannot be made; choose another --out.")
+    if not path.exists():
+        return
+    if parent is not None and os.path.realpath(parent) == os.path.realpath(path):
+        raise UserError("checkpoint", f"{path} is what is learned from, and stays; choose another --out.")
+    try:
+        describe(path)
+    except UserError as error:
+        raise UserError("checkpoint", f"{path} exists and is no checkpoint; choose another --out.") from error
 
 
 class _Training:

@@ -65,12 +65,15 @@ def test_finding_by_number_name_and_path(workspace: Workspace, make: Make, tmp_p
     assert find(None, str(loose)).path == loose
     with pytest.raises(UserError, match=r"no checkpoint 7 .* holds first"):
         find(workspace, "7")
-    with pytest.raises(UserError, match="--workspace"):
-        find(None, "1")
+    for name in ("1", "None"):  # what ships has no number
+        with pytest.raises(UserError, match="--workspace"):
+            find(None, name)
     outside = make("first", origin=origin_of(samples.platform()), seed=5)
     note(workspace, describe(outside))
     with pytest.raises(UserError, match=r"number \(1, 2\)"):
         find(workspace, "first")
+    note(workspace, describe(make("1", origin=origin_of(samples.platform()), seed=6)))
+    assert find(workspace, "1") == entry
 
 
 def test_out_and_in_again(workspace: Workspace, make: Make, tmp_path: Path) -> None:
@@ -166,6 +169,37 @@ def test_removing(workspace: Workspace, make: Make, shipped_folder: Path) -> Non
         with pytest.raises(UserError, match="stays"):
             shelf.remove_checkpoint(workspace, name)
     assert ships.exists() and elsewhere.exists()
+
+
+@pytest.mark.parametrize("name", ["workspace.sqlite", "exports/net/lib.so"])
+def test_what_is_no_checkpoint_of_the_workspace_is_not_removed(workspace: Workspace, name: str) -> None:
+    other = workspace.path / name
+    other.parent.mkdir(parents=True, exist_ok=True)
+    other.touch()
+    size = other.stat().st_size
+    with pytest.raises(UserError, match="is not one of the workspace"):
+        shelf.remove_checkpoint(workspace, str(other))
+    assert other.stat().st_size == size
+
+
+def test_a_checkpoint_whose_file_cannot_go_stays_listed(
+    workspace: Workspace, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(workspace, make)
+
+    def closed(_path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", closed)
+    with pytest.raises(UserError, match="make its folder writable"):
+        shelf.remove_checkpoint(workspace, "first")
+    assert [entry.name for entry in entries(workspace) if entry.id is not None] == ["first"]
+
+
+def test_what_was_taken_in_is_no_runs_own_model(workspace: Workspace, make: Make) -> None:
+    own = workspace.checkpoint_path(samples.platform().fingerprint, "mamba")
+    entry = import_checkpoint(workspace, make(own.stem, origin=origin_of(samples.platform())))
+    assert entry.name == f"{own.stem}-imported" and not own.exists()
 
 
 def test_a_removal_is_taken_back_whatever_the_vocabulary(workspace: Workspace, make: Make, tmp_path: Path) -> None:

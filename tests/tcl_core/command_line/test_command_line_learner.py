@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from tcl_core.checkpoints import Origin, save_stamped
 from tcl_core.command_line import main
 from tcl_core.command_line.main import BAD_INPUT, INTERRUPTED
+from tcl_core.command_line.parser import make_parser
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.cost_model.random_model import RandomModel
 from tcl_core.domain import CheckpointKind
@@ -143,7 +145,10 @@ def test_a_stopped_training_says_where_its_weights_are(
     captured = capsys.readouterr()
     assert json.loads(captured.out)["stopped"] is True
     assert "pass 2 of 60" in captured.err
-    assert f"--checkpoint {checkpoint}" in captured.err
+    program, *words = shlex.split(captured.err.split("`")[1])
+    way_on = make_parser().parse_args(words)
+    assert program == "main.py" and (way_on.workspace, way_on.platform) == (str(workspace), "cafe01")
+    assert way_on.checkpoint == str(checkpoint)
 
 
 def test_an_evaluation_for_a_person_and_as_json(workspace: Path, checkpoint: Path, capsys: Capsys) -> None:

@@ -109,7 +109,25 @@ def test_an_interrupted_run_says_that_the_work_is_saved(
 
     monkeypatch.setattr("tcl_core.command_line.doctor.run", stopped)
     assert dispatch(["doctor"]) == INTERRUPTED
-    assert "saved" in capsys.readouterr().err
+    assert "kept" in capsys.readouterr().err
+
+
+def test_a_path_that_cannot_be_reached_is_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "n" * 300
+    said = sentence(capsys, "checkpoints", "show", name)
+    assert said.startswith(f"{name} cannot be reached (File name too long); open the way to it, or name another.")
+
+
+def test_a_file_of_ours_that_is_gone_is_a_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        Path("/nonexistent/file").read_bytes()
+
+    monkeypatch.setattr("tcl_core.command_line.doctor.run", broken)
+    assert dispatch(["doctor"]) == BUG
+    text = capsys.readouterr().err
+    Path(text.strip().removesuffix(".").rpartition(" ")[2]).unlink()
 
 
 def test_a_bug_names_its_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

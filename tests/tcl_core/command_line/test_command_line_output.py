@@ -24,3 +24,12 @@ def test_the_object_is_alone_on_standard_output(capsys: pytest.CaptureFixture[st
     output.result.print("for a person")
     output.emit({"a": 1})
     assert capsys.readouterr().out == '{"a": 1}\n'
+
+
+def test_a_name_is_shown_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("name")
+    for name in ("b [v1]", "out [/b] ü", "[red]a[blue]"):
+        table.add_row(name)
+    Output(as_json=False).result.print(table)
+    text = capsys.readouterr().out
+    assert all(name in text for name in ("b [v1]", "out [/b] ü", "[red]a[blue]"))

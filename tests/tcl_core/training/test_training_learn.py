@@ -114,6 +114,14 @@ def test_a_parent_cut_short(collected: Path, first: LearnedReport) -> None:
         run(collected, "test-cpu-1", str(path))
 
 
+def test_the_parent_stays(collected: Path, first: LearnedReport) -> None:
+    path = first.checkpoint.path
+    before = path.read_bytes()
+    with pytest.raises(UserError, match=r"is what is learned from, and stays; choose another --out"):
+        run(collected, "test-cpu-1", str(path), out=str(path))
+    assert path.read_bytes() == before
+
+
 def test_cpus_and_gpus_keep_apart(collected: Path, first: LearnedReport, cpu_platform: Platform) -> None:
     with Workspace.open(collected) as workspace:
         workspace.add_platform(replace(cpu_platform, fingerprint="gpu", kind="cuda", name="a GPU"))

@@ -239,3 +239,7 @@ def test_out_is_checked_before_the_training(collected: Path, tmp_path: Path) -> 
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="is a file"):
         train(collected, out=str(tmp_path / "file" / "below.safetensors"))
+    with pytest.raises(UserError, match="exists and is no checkpoint"):
+        train(collected, out=str(tmp_path / "file"))
+    with pytest.raises(UserError, match="exists and is no checkpoint"):
+        train(collected, out=str(collected / "workspace.sqlite"))
