@@ -11,7 +11,7 @@ from platformdirs import user_cache_path
 from tcl_core.command_line.evaluation_watch import EvaluationWatch
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
-from tcl_core.errors import Interrupted
+from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.evaluation.crew import Crew
     from tcl_core.evaluation.evaluate import evaluate
 
+    _check(arguments)
     folder = Path(arguments.dataset) if arguments.dataset else bundled_dataset_path()
     cache = user_cache_path("tcl-studio", appauthor=False) / "evaluate"
     tuning = TuningConfig(
         networks=tuple(str(Path(network).resolve()) for network in arguments.network) or (None,),
         checkpoint=arguments.checkpoint,
-        trials=arguments.trials,
+        trials=arguments.trials or TuningConfig.trials,
     )
     context = Context(read_dataset(folder), EvaluationConfig(tuning=tuning), cache)
     token, crew = CancelToken(), Crew(dataset=folder, count=arguments.jobs - 1)
@@ -48,6 +49,14 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         for path in result.write(Path(arguments.out)):
             output.status.print(f"written: {path}", soft_wrap=True, markup=False)
     output.emit(result.to_json())
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what would be left out of account, or found wrong behind hours of other tables."""
+    given = [name for name in ("network", "checkpoint", "trials") if getattr(arguments, name)]
+    if given and arguments.only != "tuning":
+        options = " and ".join(f"--{name}" for name in given)
+        raise UserError("evaluation", f"{options} is for the table tuning; add --only tuning, or leave it out.")
 
 
 def _show(result: EvaluationResult, output: Output) -> None:

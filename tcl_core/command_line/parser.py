@@ -328,7 +328,7 @@ def _add_evaluate(commands: Commands) -> None:
         help="for --only tuning: a network outside the dataset (the bundled sample without it)",
     )
     evaluate.add_argument("--checkpoint", metavar="FILE", help="for --only tuning: what the warm runs start from")
-    evaluate.add_argument("--trials", type=positive, default=256, metavar="N", help="for --only tuning: of either run")
+    evaluate.add_argument("--trials", type=positive, metavar="N", help="for --only tuning: of either run (256)")
 
 
 def _add_checkpoints(commands: Commands) -> None:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, cast
 from rich.table import Table
 
 from tcl_core.checkpoints.file import describe
-from tcl_core.checkpoints.start import shipped_path
+from tcl_core.checkpoints.start import check_asked, shipped_path
 from tcl_core.config import ANEW, COLD, Budget, NetworkConfig, RunConfig
 from tcl_core.domain import Platform, Stage
 from tcl_core.errors import UserError
@@ -180,6 +180,8 @@ def _plan(context: Context) -> _Plan:
             f"There is no checkpoint {start} for the table tuning to start from; make one with the learn command, or "
             "choose another table with --only.",
         )
+    if tuning.checkpoint is not None:
+        check_asked(start, context.config.cost_model.name)
     paths = {path: sample_path() if path is None else Path(path) for path in tuning.networks}
     for path in paths.values():
         if not path.is_file():

@@ -191,3 +191,10 @@ def test_a_stopped_learning_saved_nothing(workspace: Path, monkeypatch: pytest.M
 def test_usage(line: str, capsys: Capsys) -> None:
     assert main(line.split()) == BAD_INPUT
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("given", [("--network", "lost.onnx"), ("--checkpoint", "gone"), ("--trials", "3")])
+def test_options_of_the_live_table_alone_are_refused_for_others(given: tuple[str, str], capsys: Capsys) -> None:
+    said = f"{given[0]} is for the table tuning; add --only tuning, or leave it out."
+    assert sentence(capsys, "evaluate", *given) == said
+    assert sentence(capsys, "evaluate", "--only", "models", *given) == said

@@ -13,6 +13,7 @@ import pytest
 
 from tcl_core.config import CostModelConfig, RunConfig
 from tcl_core.cost_model import make_cost_model
+from tcl_core.cost_model.random_model import RandomModel
 from tcl_core.domain import Candidate, Record, Stage
 from tcl_core.errors import UserError
 from tcl_core.evaluation.context import Context, TuningConfig
@@ -165,3 +166,12 @@ def test_refusals(make_context: Callable[..., Context], checkpoint: str, told: C
     with pytest.raises(UserError, match=r"no network lost\.onnx"):
         compared(make_context(tuning=TuningConfig(checkpoint=checkpoint, networks=("lost.onnx",))))
     assert finished_seeds(make_context(tuning=TuningConfig(checkpoint="gone")), (0,)) == ()
+
+
+def test_a_checkpoint_of_another_cost_model_is_refused_before_anything_is_tuned(
+    make_context: Callable[..., Context], tmp_path: Path
+) -> None:
+    path = tmp_path / "random.safetensors"
+    RandomModel(LAYOUT, width=8, seed=0).save(path)
+    with pytest.raises(UserError, match="holds the cost model 'random', not 'mamba'"):
+        compared(make_context(tuning=TuningConfig(checkpoint=str(path))))
