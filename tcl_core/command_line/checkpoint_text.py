@@ -12,17 +12,23 @@ from tcl_core.checkpoints.shelf import Entry
 from tcl_core.command_line.output import Output
 
 Metrics = Sequence[tuple[str, float]]
+_DECIDING = "validation_"
 _SHORT = 8
 """Digits of a fingerprint or digest in the list; the rest is in `show`."""
 
 
 def show_metrics(metrics: Metrics, held_out: Sequence[str], output: Output) -> None:
-    """One line, or why there are none."""
-    if not metrics:
-        output.result.print("no network is held out: with three networks or more, metrics can be told", soft_wrap=True)
-        return
-    networks = f" on {', '.join(held_out)}" if held_out else ""
-    output.result.print(f"{metrics_text(metrics)}{networks}", soft_wrap=True, markup=False)
+    """One line, or why there are none; those of the networks that decide when to stop apart."""
+    tested = [(name, value) for name, value in metrics if not name.startswith(_DECIDING)]
+    decided = [(name, value) for name, value in metrics if name.startswith(_DECIDING)]
+    text = (
+        "not tested: no network with a success on this platform is held out (that takes three networks measured on it)"
+    )
+    if tested:
+        text = " on ".join(filter(None, (metrics_text(tested), ", ".join(held_out))))
+    if decided:
+        text = f"{text}; {metrics_text(decided)} on those that decide when to stop"
+    output.result.print(text, soft_wrap=True)
 
 
 def metrics_text(metrics: Metrics) -> str:

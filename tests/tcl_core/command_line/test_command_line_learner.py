@@ -11,7 +11,9 @@ import pytest
 
 from tcl_core.checkpoints import Origin, save_stamped
 from tcl_core.command_line import main
+from tcl_core.command_line.checkpoint_text import show_metrics
 from tcl_core.command_line.main import BAD_INPUT, INTERRUPTED
+from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import make_parser
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.cost_model.random_model import RandomModel
@@ -198,3 +200,18 @@ def test_options_of_the_live_table_alone_are_refused_for_others(given: tuple[str
     said = f"{given[0]} is for the table tuning; add --only tuning, or leave it out."
     assert sentence(capsys, "evaluate", *given) == said
     assert sentence(capsys, "evaluate", "--only", "models", *given) == said
+
+
+@pytest.mark.parametrize(
+    ("metrics", "networks", "text"),
+    [
+        ((("top1", 0.5), ("validation_top1", 0.25)), ("net",), "top1 0.5000 on net; validation_top1 0.2500 on those"),
+        ((("validation_top1", 0.25),), ("net",), "not tested: no network with a success"),
+        ((), (), "not tested: no network with a success"),
+    ],
+)
+def test_metrics_say_which_networks_they_are_of(
+    metrics: tuple[tuple[str, float], ...], networks: tuple[str, ...], text: str, capsys: Capsys
+) -> None:
+    show_metrics(metrics, networks, Output(as_json=False))
+    assert capsys.readouterr().out.startswith(text)
