@@ -79,9 +79,10 @@ def find(workspace: Workspace | None, name: str) -> Entry:
         return found[0]
     path = Path(name)
     if path.is_file():
-        return next(
-            (one for one in known if one.path.resolve() == path.resolve()), _entry(None, path, CheckpointKind.RUN)
-        )
+        loose = _entry(None, path, CheckpointKind.RUN)
+        if loose.origin is not None:
+            loose = replace(loose, kind=str(loose.origin.kind))
+        return next((one for one in known if one.path.resolve() == path.resolve()), loose)
     there = ", ".join(one.name for one in known) or "nothing"
     where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
     raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")

@@ -62,7 +62,8 @@ def test_finding_by_number_name_and_path(workspace: Workspace, make: Make, tmp_p
     entry = kept(workspace, make)
     assert find(workspace, "1") == find(workspace, str(entry.path)) == entry
     loose = make("loose", origin=origin_of(samples.platform()))
-    assert find(None, str(loose)).path == loose
+    found = find(None, str(loose))
+    assert (found.path, found.kind) == (loose, CheckpointKind.TRAINED)
     with pytest.raises(UserError, match=r"no checkpoint 7 .* holds first"):
         find(workspace, "7")
     for name in ("1", "None"):  # what ships has no number
