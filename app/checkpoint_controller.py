@@ -75,7 +75,7 @@ class CheckpointController(QObject):
     def refresh(self) -> None:
         """Ask what the workspace holds."""
         if self._models.run.engine is EngineHealth.READY:
-            network, platform = self._on_screen
+            network, platform = self._models.run.on_screen or (None, None)
             self._engine.send(
                 events.ListWorkspace(workspace=self._workspace or None, network=network, platform=platform)
             )
@@ -211,16 +211,10 @@ class CheckpointController(QObject):
         self._models.training.end()
         self._models.training.announce()
 
-    @property
-    def _on_screen(self) -> tuple[str | None, str | None]:
-        """Digest of the open network and fingerprint of its platform."""
-        opened = self._models.run.opened
-        return (opened.network.digest, opened.platform.fingerprint) if opened else (None, None)
-
     def _show_earlier(self, earlier: events.EarlierWork | None) -> None:
         """What runs before this session came to; a run that is on tells it all itself."""
         models = self._models
-        if earlier is None or models.run.busy or (earlier.network, earlier.platform) != self._on_screen:
+        if earlier is None or models.run.busy or (earlier.network, earlier.platform) != models.run.on_screen:
             return
         models.tasks.set_counts(earlier.counts)
         if earlier.library is not None and models.library.report is None:

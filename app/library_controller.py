@@ -91,10 +91,8 @@ class LibraryController(QObject):
 
     def write_report(self, past: PastRun, out: str) -> None:
         """Write the report of a run; what was checked since belongs to the newest one."""
-        listing, place = self._models.checkpoints.listing, self._place()
-        here = (place["network"], place["platform"])
-        runs = listing.runs if listing else ()
-        newest = max((run.id for run in runs if (run.digest, run.platform) == here), default=0)
+        listing = self._models.checkpoints.listing
+        newest = max((run.id for run in self._own(listing)), default=0) if listing else 0
         library = self._library.report if past.id == newest and self._checked_since_run else None
         command = told.WriteReport(**self._place(), run=past.id, out=out, library=library)
         self._send(command, tr("Writing the report"))
@@ -155,11 +153,12 @@ class LibraryController(QObject):
     # Parts
 
     def _note_runs(self, event: WorkspaceListed) -> None:
-        opened = self._models.run.opened
-        if opened is not None and event.workspace == (self._workspace or None):
-            here = (opened.network.digest, opened.platform.fingerprint)
-            held = any((run.digest, run.platform) == here for run in event.runs)
-            self._library.tuned = held or self._library.tuned
+        if event.workspace == (self._workspace or None):
+            self._library.tuned = bool(self._own(event)) or self._library.tuned
+
+    def _own(self, listing: WorkspaceListed) -> list[PastRun]:
+        """A workspace's runs of the network on screen on its platform."""
+        return [run for run in listing.runs if (run.digest, run.platform) == self._models.run.on_screen]
 
     def _done(self, event: told.LibraryDone) -> None:
         self._library.take(event.report)
@@ -189,8 +188,7 @@ class LibraryController(QObject):
 
     def _place(self) -> dict[str, str]:
         """The network on screen on its platform: others have its name, and it may have been tuned for other targets."""
-        opened = self._models.run.opened
-        network, platform = (opened.network.digest, opened.platform.fingerprint) if opened else ("", "")
+        network, platform = self._models.run.on_screen or ("", "")
         return {"workspace": self._workspace, "network": network, "platform": platform}
 
     def _send(self, command: LibraryCommand, doing: str) -> None:

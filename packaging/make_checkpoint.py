@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None, config: EvaluationConfig | None
         sys.stderr.write(f"{error}\n")
         return 2
     metrics = ", ".join(f"{name} {value:.4f}" for name, value in (made.origin.metrics if made.origin else ()))
-    output.result.print(f"{made.path}: {made.size_bytes:,} bytes; {metrics}", soft_wrap=True, markup=False)
+    output.result.print(f"{made.path}: {made.size_bytes:,} bytes; {metrics}", soft_wrap=True)
     return 0
 
 

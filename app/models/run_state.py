@@ -104,6 +104,11 @@ class RunState(QObject):
             return tr("The engine is busy for a moment.")
         return "" if self.activity is not Activity.TEACHING else tr("The engine is at work on a checkpoint.")
 
+    @property
+    def on_screen(self) -> tuple[str, str] | None:
+        """Digest of the open network and fingerprint of its platform; None before one was opened."""
+        return (self.opened.network.digest, self.opened.platform.fingerprint) if self.opened else None
+
     def heartbeat_age_s(self) -> float:
         """Seconds since the run's last sign of life."""
         return time.monotonic() - self.heard_at

@@ -69,7 +69,10 @@ def find(workspace: Workspace | None, name: str) -> Entry:
     Raises:
         UserError: there is none, or several go by that name.
     """
-    known = entries(workspace)
+    return _find(entries(workspace), workspace, name)
+
+
+def _find(known: tuple[Entry, ...], workspace: Workspace | None, name: str) -> Entry:
     found = [one for one in known if one.id is not None and name == str(one.id)]  # each has its own
     found = found or [one for one in known if name == one.name]
     if len(found) > 1:
@@ -79,10 +82,9 @@ def find(workspace: Workspace | None, name: str) -> Entry:
         return found[0]
     path = Path(name)
     if path.is_file():
-        loose = _entry(None, path, CheckpointKind.RUN)
-        if loose.origin is not None:
-            loose = replace(loose, kind=str(loose.origin.kind))
-        return next((one for one in known if one.path.resolve() == path.resolve()), loose)
+        listed = next((one for one in known if one.path.resolve() == path.resolve()), None)
+        loose = listed or _entry(None, path, CheckpointKind.RUN)
+        return replace(loose, kind=str(loose.origin.kind)) if loose.origin and not listed else loose
     there = ", ".join(one.name for one in known) or "nothing"
     where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
     raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")
@@ -154,9 +156,10 @@ def remove_checkpoint(workspace: Workspace, name: str) -> Entry:
     Raises:
         UserError: no such checkpoint in this workspace, whatever else lies there, or its file cannot be deleted.
     """
-    entry = find(workspace, name)
+    known = entries(workspace)
+    entry = _find(known, workspace, name)
     inside = entry.path.resolve().is_relative_to(workspace.path.resolve())
-    if entry.kind == SHIPPED or all(one.path != entry.path for one in entries(workspace)):
+    if entry.kind == SHIPPED or entry not in known:
         raise UserError(
             "checkpoint",
             f"The checkpoint {entry.name} is not one of the workspace {workspace.path} and stays; "

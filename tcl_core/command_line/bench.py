@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     module = importlib.import_module(f"tcl_core.bench.{arguments.name}")
 
     def report(line: str) -> None:
-        output.status.print(line, soft_wrap=True, markup=False)
+        output.status.print(line, soft_wrap=True)
 
     own = _own_options(arguments)
     path = Path(arguments.baseline) if arguments.baseline else bundled_baseline_path(arguments.name)
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     output.emit(result.json() | {"baseline": standing.json() if standing else None})
     if arguments.keep:
         keep(result, path)
-        output.status.print(f"kept as baseline: {path}", soft_wrap=True, markup=False)
+        output.status.print(f"kept as baseline: {path}", soft_wrap=True)
 
 
 def _own_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -73,13 +73,13 @@ def _show(result: BenchResult, standing: Standing | None, output: Output) -> Non
         numbers = (f"{row[name]:,.2f}" for name in ("median", "low", "high"))
         table.add_row(series.name, *numbers, series.unit, str(row["repeats"]))
     output.result.print(table)
-    output.result.print(f"on {result.subject}; {result.machine}", soft_wrap=True, markup=False)
+    output.result.print(f"on {result.subject}; {result.machine}", soft_wrap=True)
     if result.ratio is not None and result.ratio_spread is not None:
         low, high = result.ratio_spread
         output.result.print(f"ratio {result.ratio:.1f}x ({low:.1f} - {high:.1f})", highlight=False)
     for name, value in result.remarks:
         output.result.print(f"{name}: {value:.3g}" if isinstance(value, float) else f"{name}: {value}")
     verdict = "met" if result.passed else "MISSED"
-    output.result.print(f"goal {result.goal}: {verdict}", soft_wrap=True, markup=False)
+    output.result.print(f"goal {result.goal}: {verdict}", soft_wrap=True)
     for sentence in standing.sentences() if standing else ():
-        output.result.print(sentence, soft_wrap=True, markup=False, highlight=False)
+        output.result.print(sentence, soft_wrap=True, highlight=False)

@@ -32,7 +32,7 @@ def run(workspace: Workspace | None, arguments: argparse.Namespace, output: Outp
     token = CancelToken()
 
     def tell(step: EvaluationStep) -> None:
-        output.status.print(f"[{step.done}/{step.total}] {step.text}", soft_wrap=True, markup=False)
+        output.status.print(f"[{step.done}/{step.total}] {step.text}", soft_wrap=True)
 
     with stop_on_interrupt(token, output, _PROMISE):
         result = evaluate_checkpoints(workspace, command, tell, token, processes=detect().cores)
@@ -87,7 +87,7 @@ def _show(result: CheckpointsEvaluated, output: Output) -> None:
         lines.append(f"forgetting {result.forgetting:.4f}")
     reasons = (cell.reason for row in result.rows for cell in row.cells if cell.reason)
     for line in (*lines, *result.remarks, *dict.fromkeys(reasons)):
-        output.result.print(line, soft_wrap=True, markup=False)
+        output.result.print(line, soft_wrap=True)
 
 
 def _figures(cell: EvaluatedCell) -> str:

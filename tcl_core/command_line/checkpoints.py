@@ -57,7 +57,7 @@ def _list(arguments: argparse.Namespace, output: Output) -> None:
     if not output.json:
         output.result.print(entry_table(found) if found else "no checkpoints")
         for line in entry_legend(found):
-            output.result.print(line, soft_wrap=True, markup=False)
+            output.result.print(line, soft_wrap=True)
         if workspace is None:
             output.result.print("these ship; --workspace DIR lists a workspace's own as well")
     output.emit({"checkpoints": [entry_json(entry) for entry in found]})
@@ -122,17 +122,17 @@ def _default(arguments: argparse.Namespace, output: Output) -> None:
             raise UserError("platform", "Name the platform whose default is to go, with --platform.")
         workspace.set_default(named.fingerprint, None)
     if not output.json:
-        output.result.print(f"{named.name} has no default any more", soft_wrap=True, markup=False)
+        output.result.print(f"{named.name} has no default any more", soft_wrap=True)
     output.emit({"platform": named.fingerprint, "default": None})
 
 
 def _done(text: str, file: CheckpointFile, output: Output) -> None:
     if not output.json:
-        output.result.print(text, soft_wrap=True, markup=False)
+        output.result.print(text, soft_wrap=True)
     output.emit(file_json(file))
 
 
 def _changed(text: str, entry: Entry, output: Output) -> None:
     if not output.json:
-        output.result.print(text, soft_wrap=True, markup=False)
+        output.result.print(text, soft_wrap=True)
     output.emit(entry_json(entry))

@@ -56,7 +56,6 @@ def _show(collected: Collected, config: CollectConfig, output: Output) -> None:
         f"{collected.seconds:.0f} s; {collected.present} of {collected.wanted} planned records of {collected.tasks} "
         f"tasks are in {config.workspace}",
         soft_wrap=True,
-        markup=False,
     )
 
 

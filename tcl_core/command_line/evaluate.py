@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         _show(result, output)
     if arguments.out:
         for path in result.write(Path(arguments.out)):
-            output.status.print(f"written: {path}", soft_wrap=True, markup=False)
+            output.status.print(f"written: {path}", soft_wrap=True)
     output.emit(result.to_json())
 
 
@@ -61,9 +61,9 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _show(result: EvaluationResult, output: Output) -> None:
     for sentence in result.about.sentences():
-        output.result.print(sentence, soft_wrap=True, markup=False)
+        output.result.print(sentence, soft_wrap=True)
     for table in result.tables:
         output.result.print(f"\n{table.title}", style="bold")
         output.result.print(table.to_table())
         for text in (*table.remarks(), *map(str, table.verdicts())):
-            output.result.print(text, soft_wrap=True, markup=False)
+            output.result.print(text, soft_wrap=True)

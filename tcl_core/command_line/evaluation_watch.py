@@ -55,7 +55,5 @@ class EvaluationWatch:
         finished = self._told is not None and (told.table, told.done) == (self._told.table, self._told.done + 1)
         if finished and not self._console.is_terminal:
             found = " (found finished)" if told.resumed else ""
-            self._console.print(
-                f"[{told.done}/{told.total}] {told.table}: {detail}{found}", markup=False, soft_wrap=True
-            )
+            self._console.print(f"[{told.done}/{told.total}] {told.table}: {detail}{found}", soft_wrap=True)
         self._told = told

@@ -20,7 +20,7 @@ def stop_on_interrupt(token: CancelToken, output: Output, promise: str = _MEASUR
     """The first Ctrl+C stops in order and says what is kept; the second ends the process at once (workers follow)."""
 
     def say() -> None:
-        output.status.print(f"{promise} Ctrl+C again ends at once.", soft_wrap=True, markup=False)
+        output.status.print(f"{promise} Ctrl+C again ends at once.", soft_wrap=True)
 
     # A signal may come in the midst of a write to the same stream, which Python refuses to enter twice from one
     # thread ("reentrant call inside BufferedWriter"); another thread waits until that write is done.

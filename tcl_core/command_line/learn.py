@@ -56,8 +56,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             f"{learned.records:,} records of {report.tasks} tasks in {learned.seconds:.0f} s; the {learned.deployed} "
             f"answers for this platform; learned so far: {' -> '.join(lineage)}",
             soft_wrap=True,
-            markup=False,
         )
         show_metrics(report.metrics, report.test_networks, output)
-        output.result.print(f"checkpoint {report.number}: {file.path}", soft_wrap=True, markup=False)
+        output.result.print(f"checkpoint {report.number}: {file.path}", soft_wrap=True)
     output.emit(result)

@@ -46,12 +46,12 @@ def show_library(report: LibraryReport, output: Output) -> None:
         _show_times(report, output)
     _show_check(report, output)
     for failure in report.failures:
-        output.result.print(failure, soft_wrap=True, markup=False)
+        output.result.print(failure, soft_wrap=True)
     for task in report.tasks:
         if task.fallback:
-            output.result.print(f"not tuned: {task.name} ({task.fallback})", soft_wrap=True, markup=False)
+            output.result.print(f"not tuned: {task.name} ({task.fallback})", soft_wrap=True)
     if report.path is not None or report.tuned is not None:
-        output.result.print(f"library: {report.path or 'not exported'}", soft_wrap=True, markup=False)
+        output.result.print(f"library: {report.path or 'not exported'}", soft_wrap=True)
 
 
 def _show_times(report: LibraryReport, output: Output) -> None:
@@ -101,5 +101,4 @@ def _show_check(report: LibraryReport, output: Output) -> None:
                 f"  {check.name}: absolute {check.max_abs_error:.1e}, relative {check.max_rel_error:.1e}, "
                 f"{check.beyond:,} of {check.elements:,} elements outside",
                 soft_wrap=True,
-                markup=False,
             )

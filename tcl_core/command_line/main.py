@@ -29,10 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _command(arguments)(arguments, output)
     except UserError as error:
-        output.status.print(str(error), style="bold red", soft_wrap=True, markup=False)
+        output.status.print(str(error), style="bold red", soft_wrap=True)
         return BAD_INPUT
     except (Interrupted, KeyboardInterrupt) as stop:
-        output.status.print(str(stop) or _STOPPED, soft_wrap=True, markup=False)
+        output.status.print(str(stop) or _STOPPED, soft_wrap=True)
         return INTERRUPTED
     except BrokenPipeError:
         raise  # the reader of our output left: whoever called us knows what to do
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = (
             f"{os.fsdecode(error.filename)} cannot be reached ({error.strerror}); open the way to it, or name another."
         )
-        output.status.print(text, style="bold red", soft_wrap=True, markup=False)
+        output.status.print(text, style="bold red", soft_wrap=True)
         return BAD_INPUT
     except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
         return _bug(error, output)
@@ -56,7 +56,6 @@ def _bug(error: Exception, output: Output) -> int:
     output.status.print(
         f"This is a bug in TCL Studio ({type(error).__name__}: {error}); the details are in {log}.",
         soft_wrap=True,
-        markup=False,
     )
     return BUG
 

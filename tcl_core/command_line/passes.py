@@ -46,7 +46,7 @@ class PassWatch:
         if self._bar_id is not None:
             self._bar.reset(self._bar_id, total=None, description=text)
         if not self._console.is_terminal:
-            self._console.print(text, soft_wrap=True, markup=False)
+            self._console.print(text, soft_wrap=True)
 
     def show(self, report: EpochReport) -> None:
         """Take in one pass."""
@@ -56,7 +56,7 @@ class PassWatch:
                 self._bar_id, completed=report.epoch, total=report.epochs, description=f"{self._phase}: {told}"
             )
         if not self._console.is_terminal:
-            self._console.print(f"pass {report.epoch} of {report.epochs}: {told}", soft_wrap=True, markup=False)
+            self._console.print(f"pass {report.epoch} of {report.epochs}: {told}", soft_wrap=True)
 
 
 def told_of(report: EpochReport) -> str:

@@ -31,7 +31,7 @@ def _export(arguments: argparse.Namespace, output: Output) -> None:
     with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
         platform = choose_platform(workspace, arguments.platform)
         count = export_records(workspace, Path(arguments.export), platform=platform.fingerprint)
-    output.result.print(f"{count} records of {platform.name} are in {arguments.export}", soft_wrap=True, markup=False)
+    output.result.print(f"{count} records of {platform.name} are in {arguments.export}", soft_wrap=True)
     output.emit({"exported": count, "platform": platform.fingerprint, "out": arguments.export})
 
 
@@ -43,12 +43,11 @@ def _import(arguments: argparse.Namespace, output: Output) -> None:
         platform = choose_platform(workspace, arguments.platform)
         outcome = import_records(workspace, Path(arguments.imported), platform=platform.fingerprint)
     for failure in outcome.failures:
-        output.status.print(f"Left out: {failure.cause}. {failure.message}", soft_wrap=True, markup=False)
+        output.status.print(f"Left out: {failure.cause}. {failure.message}", soft_wrap=True)
     output.result.print(
         f"{outcome.imported} records were taken for {platform.name}, {outcome.duplicates} were there already, "
         f"{len(outcome.failures)} lines were left out",
         soft_wrap=True,
-        markup=False,
     )
     failures = [{"cause": failure.cause, "message": failure.message} for failure in outcome.failures]
     output.emit({"imported": outcome.imported, "duplicates": outcome.duplicates, "failures": failures})

@@ -22,5 +22,5 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         )
     )
     if not output.json:
-        output.result.print(f"report of run {written.run}: {written.path}", soft_wrap=True, markup=False)
+        output.result.print(f"report of run {written.run}: {written.path}", soft_wrap=True)
     output.emit({"run": written.run, "report": written.path})

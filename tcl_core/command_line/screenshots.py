@@ -28,9 +28,9 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         assert window.stdout is not None
         for line in window.stdout:
             pictures.append(line.strip())
-            output.status.print(pictures[-1], soft_wrap=True, markup=False)
+            output.status.print(pictures[-1], soft_wrap=True)
     if window.returncode:
         raise UserError("window", f"The pictures could not be taken: {len(pictures)} lie in {out}.")
     if not output.json:
-        output.result.print(f"{len(pictures)} pictures in {out}", soft_wrap=True, markup=False)
+        output.result.print(f"{len(pictures)} pictures in {out}", soft_wrap=True)
     output.emit({"out": str(out), "pictures": pictures})

@@ -60,5 +60,5 @@ def _show(tasks: list[Task], report: ImportReport, output: Output) -> None:
     output.result.print(table)
     for issue in report.issues:
         at = f"{issue.node} ({issue.operator}): " if issue.operator else ""
-        output.status.print(f"{at}{issue.problem}; {issue.mend}", markup=False)
+        output.status.print(f"{at}{issue.problem}; {issue.mend}")
     output.result.print(f"{len(tasks)} tasks, {sum(task.weight for task in tasks)} kernels a run")

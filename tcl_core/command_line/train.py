@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             soft_wrap=True,
         )
         show_metrics(report.metrics, report.test_networks, output)
-        output.result.print(f"checkpoint {report.number}: {file.path}", soft_wrap=True, markup=False)
+        output.result.print(f"checkpoint {report.number}: {file.path}", soft_wrap=True)
     output.emit(result)
     if report.stopped:
         raise Interrupted(

@@ -119,4 +119,4 @@ def _show(finished: Finished, run_id: int, config: RunConfig, output: Output) ->
     )
     if finished.library:
         show_library(finished.library, output)
-    output.result.print(f"workspace: {config.workspace}, run {run_id}", soft_wrap=True, markup=False)
+    output.result.print(f"workspace: {config.workspace}, run {run_id}", soft_wrap=True)

@@ -73,7 +73,7 @@ class RunWatch:
                 self._line(event.sentence)
 
     def _line(self, text: str) -> None:
-        self._console.print(text, soft_wrap=True, markup=False)
+        self._console.print(text, soft_wrap=True)
 
     def _eta(self) -> str:
         if self._progress is None:

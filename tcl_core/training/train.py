@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,7 +121,7 @@ def check_out(out: str | None, parent: str | None = None) -> None:
         raise UserError("checkpoint", f"{above} is a file, so {path} cannot be made; choose another --out.")
     if not path.exists():
         return
-    if parent is not None and os.path.realpath(parent) == os.path.realpath(path):
+    if parent is not None and path.samefile(parent):
         raise UserError("checkpoint", f"{path} is what is learned from, and stays; choose another --out.")
     try:
         describe(path)
