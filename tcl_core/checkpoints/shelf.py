@@ -83,8 +83,10 @@ def _find(known: tuple[Entry, ...], workspace: Workspace | None, name: str) -> E
     path = Path(name)
     if path.is_file():
         listed = next((one for one in known if one.path.resolve() == path.resolve()), None)
-        loose = listed or _entry(None, path, CheckpointKind.RUN)
-        return replace(loose, kind=str(loose.origin.kind)) if loose.origin and not listed else loose
+        if listed is not None:
+            return listed
+        loose = _entry(None, path, CheckpointKind.RUN)
+        return replace(loose, kind=str(loose.origin.kind)) if loose.origin else loose
     there = ", ".join(one.name for one in known) or "nothing"
     where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
     raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")
