@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tcl_core.checkpoints.file import CheckpointFile, describe, stamp
 from tcl_core.checkpoints.origin import Origin
 from tcl_core.checkpoints.start import leads, shipped_paths
 from tcl_core.config import COST_MODELS, KNOWLEDGE_MODEL, LEARNED_MODEL
+from tcl_core.cost_model.checkpoint import write_whole
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
@@ -58,9 +58,12 @@ class Entry:
 
 
 def entries(workspace: Workspace | None) -> tuple[Entry, ...]:
-    """The workspace's checkpoints, oldest first, its runs' own models, then what ships."""
-    found = [*(_noted(workspace) if workspace else ()), *(_shipped(workspace))]
-    return tuple(_with_defaults(workspace, found) if workspace else found)
+    """The workspace's checkpoints, oldest first, its runs' own models, defaults that lie elsewhere, then what ships."""
+    ships = list(_shipped(workspace))
+    if workspace is None:
+        return tuple(ships)
+    noted = list(_noted(workspace))
+    return tuple(_with_defaults(workspace, [*noted, *_elsewhere(workspace, (*noted, *ships)), *ships]))
 
 
 def find(workspace: Workspace | None, name: str) -> Entry:
@@ -85,8 +88,7 @@ def _find(known: tuple[Entry, ...], workspace: Workspace | None, name: str) -> E
         listed = next((one for one in known if one.path.resolve() == path.resolve()), None)
         if listed is not None:
             return listed
-        loose = _entry(None, path, CheckpointKind.RUN)
-        return replace(loose, kind=str(loose.origin.kind)) if loose.origin else loose
+        return _loose(path)
     there = ", ".join(one.name for one in known) or "nothing"
     where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
     raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")
@@ -198,7 +200,7 @@ def restore_checkpoint(
             raise UserError("checkpoint", f"A run has saved another model as {place} since; remove that one first.")
         place = new_path(workspace, place.stem)
     if not place.exists():
-        _write(content, place)
+        write_whole(place, content)
     file = describe(place)
     # Only a later version's origin cannot be read; its file is then listed by where it lies.
     origin = file.origin if noted else None
@@ -293,6 +295,20 @@ def _noted(workspace: Workspace) -> Iterator[Entry]:
             yield replace(entry, platform=owner, starts=starts)
 
 
+def _elsewhere(workspace: Workspace, known: Sequence[Entry]) -> Iterator[Entry]:
+    """Defaults that are files outside the workspace, also where they are gone: runs start from them, or are refused."""
+    listed = {one.path.resolve() for one in known}
+    for path in dict.fromkeys(workspace.defaults().values()):
+        if path.resolve() not in listed:
+            yield _loose(path)
+
+
+def _loose(path: Path) -> Entry:
+    """A file that the workspace has not noted."""
+    entry = _entry(None, path, CheckpointKind.RUN)
+    return replace(entry, kind=str(entry.origin.kind)) if entry.origin else entry
+
+
 def _with_defaults(workspace: Workspace, found: list[Entry]) -> Iterator[Entry]:
     """The entries with what persons made the default in place of what would be it otherwise."""
     places = {fingerprint: path.resolve() for fingerprint, path in workspace.defaults().items()}
@@ -368,18 +384,6 @@ def _origin(entry: Entry) -> Origin:
             "workspace (--workspace).",
         )
     return Origin(kind=CheckpointKind.RUN, platform=entry.platform, lineage=(entry.platform.name,))
-
-
-def _write(content: bytes, path: Path) -> None:
-    """All of it or nothing."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
-            whole = Path(folder) / path.name
-            whole.write_bytes(content)
-            whole.replace(path)
-    except OSError as error:
-        raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {error.strerror}.") from error
 
 
 def _delete(path: Path) -> None:

@@ -6,6 +6,7 @@ model (its config, say), the versions of the libraries that wrote it, and a SHA-
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NoReturn
 
 import numpy as np
@@ -47,7 +49,7 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write next to `path`, flush to the disk, then rename over it: an old file survives a full disk or a kill.
+    """Write next to `path`, flush to the disk, then rename over it.
 
     Raises:
         UserError: the file cannot be written.
@@ -61,6 +63,15 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     }
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in checkpoint.tensors.items()}
     data = save(tensors, metadata | {"sha256": _digest(metadata, tensors)})
+    write_whole(path, data)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """The bytes of a checkpoint, all or none: an old file at `path` survives a full disk or a kill.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     try:
         _replace(path, data)
     except OSError as error:
@@ -78,8 +89,9 @@ def read_checkpoint(path: Path, model: str | None = None, layout: FeatureLayout 
         _refuse(path, "is not a cost model checkpoint of this version")
     digest = metadata.pop("sha256", "")
     if digest != _digest(metadata, tensors):
-        _refuse(path, "is damaged: its checksum does not match its content")
-    found, found_layout = metadata["model"], FeatureLayout(**json.loads(metadata["layout"]))
+        _refuse(path, "is damaged: its checksum does not match its content", "delete it or name another")
+    checkpoint = _told(path, metadata, tensors, digest)
+    found, found_layout = checkpoint.model, checkpoint.layout
     if model is not None and found != model:
         _refuse(path, f"holds the cost model '{found}', not '{model}'")
     if layout is not None and found_layout != layout:
@@ -88,27 +100,62 @@ def read_checkpoint(path: Path, model: str | None = None, layout: FeatureLayout 
             f"was made for feature vocabulary {found_layout.version} ({found_layout.kinds} kinds, {found_layout.fields}"
             f" fields), not {layout.version} ({layout.kinds} kinds, {layout.fields} fields)",
         )
-    return Checkpoint(
-        model=found,
-        layout=found_layout,
-        facts=json.loads(metadata["facts"]),
-        tensors=tensors,
-        libraries=json.loads(metadata["libraries"]),
-        digest=digest,
-    )
+    return checkpoint
+
+
+def whole_number(path: Path, checkpoint: Checkpoint, fact: str) -> int:
+    """A fact of a checkpoint that was read from `path`.
+
+    Raises:
+        UserError: it is not there, or is not a whole number: the file is another program's.
+    """
+    found = checkpoint.facts.get(fact)
+    if not isinstance(found, int):
+        _refuse(path, f"does not say its '{fact}', a whole number")
+    return found
+
+
+def _told(path: Path, metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]], digest: str) -> Checkpoint:
+    """What a file says of itself. Whoever else writes files of this format may leave something out."""
+    try:
+        facts, libraries = json.loads(metadata["facts"]), json.loads(metadata["libraries"])
+        layout = FeatureLayout(**json.loads(metadata["layout"]))
+        return Checkpoint(
+            model=metadata["model"],
+            layout=layout,
+            facts=dict(facts),
+            tensors=tensors,
+            libraries=dict(libraries),
+            digest=digest,
+        )
+    except (KeyError, TypeError, ValueError):
+        _refuse(path, "does not say what it holds")
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     try:
+        _require_readable(path)
         with safe_open(path, framework="numpy") as file:
             return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
-        _refuse(path, "does not exist", "name another")
+        _refuse(path, "does not exist")
     except OSError as error:
-        _refuse(path, f"cannot be read ({error.strerror or error})", "name another")
+        _refuse(path, f"cannot be read ({error.strerror or error})")
     except (SafetensorError, TypeError, KeyError, ValueError):
         # numpy has no type for some of the format's (bfloat16): such a file is not ours either.
         _refuse(path, "is not a checkpoint, or is cut short")
+
+
+def _require_readable(path: Path) -> None:
+    """What `safe_open` keeps to itself: it says of every file it may not open that there is none, and waits for a pipe.
+
+    Raises:
+        OSError: why it cannot be read.
+    """
+    if not S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a file")
+    with path.open("rb"):
+        pass
 
 
 def _library_versions() -> dict[str, str]:
@@ -121,7 +168,7 @@ def _library_versions() -> dict[str, str]:
     return found
 
 
-def _refuse(path: Path, why: str, mend: str = "delete it or name another") -> NoReturn:
+def _refuse(path: Path, why: str, mend: str = "name another") -> NoReturn:
     raise UserError("checkpoint", f"The checkpoint {path} {why}; {mend}.")
 
 
@@ -136,7 +183,7 @@ def _digest(metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]) ->
 
 def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

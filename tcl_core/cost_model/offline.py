@@ -213,7 +213,13 @@ def _pairs_in_order(scores_N: FloatArray, labels_N: FloatArray) -> float | None:
 
 
 def require_pairs(groups: Sequence[TaskGroup]) -> None:
-    """Raises: UserError: no group has two different labels, so that there is nothing to rank."""
+    """Raises: UserError: no group at all, or none with two different labels, so that there is nothing to rank."""
+    if not groups:
+        raise UserError(
+            "learn",
+            "No task of the networks to learn from has a record that succeeded; see with main.py records why they "
+            "failed, or collect those networks.",
+        )
     if not any(len(np.unique(group.labels)) > 1 for group in groups):
         raise UserError(
             "learn",

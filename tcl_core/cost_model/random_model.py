@@ -14,7 +14,7 @@ from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup,
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.candidate_hash import candidate_hashes, uniform
-from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, whole_number, write_checkpoint
 from tcl_core.cost_model.offline import report_single_pass, require_pairs
 from tcl_core.cost_model.untrained_embedding import untrained_embeddings
 from tcl_core.errors import Interrupted
@@ -74,5 +74,5 @@ class RandomModel(CostModel):
         write_checkpoint(path, Checkpoint(model=self.name, layout=self._layout, facts={"seed": self._seed}, tensors={}))
 
     def load(self, path: Path) -> None:
-        self._seed = int(read_checkpoint(path, self.name, self._layout).facts["seed"])
+        self._seed = whole_number(path, read_checkpoint(path, self.name, self._layout), "seed")
         self._trained = True

@@ -16,7 +16,7 @@ from torch import nn
 from tcl_core.batches import FeatureBatch, FeatureLayout, Prediction, TaskGroup
 from tcl_core.config import CostModelConfig, OfflineConfig, TrainingConfig
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
-from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, whole_number, write_checkpoint
 from tcl_core.cost_model.course import Course, at_own_rate, online_optimiser, train
 from tcl_core.cost_model.offline import OfflineTraining, appraise, require_pairs
 from tcl_core.cost_model.weights import as_arrays, choose_device, load_weights
@@ -132,7 +132,7 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
         checkpoint = read_checkpoint(path, self.name, self._layout)
         load_weights(self._network, checkpoint, path, self._settings())
         self._learn_as(self._config.refining)
-        self._trainings = int(checkpoint.facts["fits"])
+        self._trainings = whole_number(path, checkpoint, "fits")
 
     def _learn_as(self, online: TrainingConfig) -> None:
         """Let `fit` follow `online` from here on; weights that came from elsewhere owe nothing to steps before them."""

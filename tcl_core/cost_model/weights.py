@@ -37,7 +37,7 @@ def load_weights(network: nn.Module, checkpoint: Checkpoint, path: Path, setting
     Raises:
         UserError: made with other settings than `settings`, or names, shapes or values are wrong.
     """
-    if checkpoint.facts["model"] != settings:
+    if checkpoint.facts.get("model") != settings:
         raise UserError("checkpoint", f"The checkpoint {path} was made with other model settings; name another.")
     expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     found = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}

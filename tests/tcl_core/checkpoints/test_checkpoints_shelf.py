@@ -128,6 +128,18 @@ def test_a_default_is_told_and_goes_with_its_file(workspace: Workspace, make: Ma
     assert not second.path.exists()
 
 
+def test_a_default_that_lies_elsewhere_is_listed_also_when_it_is_gone(workspace: Workspace, make: Make) -> None:
+    elsewhere = make("elsewhere", origin=origin_of(samples.platform()))
+    shelf.set_default(workspace, str(elsewhere))
+    (found,) = entries(workspace)
+    assert (found.name, found.kind, found.chosen) == ("elsewhere", "trained", ("cafe01",))
+    elsewhere.unlink()
+    (found,) = entries(workspace)
+    assert (found.name, found.chosen) == ("elsewhere", ("cafe01",)) and "does not exist" in found.problem
+    shelf.remove_checkpoint(workspace, "elsewhere")
+    assert workspace.defaults() == {} and entries(workspace) == ()
+
+
 def test_what_cannot_be_a_default(workspace: Workspace, make: Make) -> None:
     kept(workspace, make)
     with pytest.raises(UserError, match="no platform feed"):

@@ -83,8 +83,9 @@ def test_a_default_that_is_gone_is_refused(workspace: Workspace, ships: Path, ma
     path = make("mine", origin=origin_of(samples.platform()))
     workspace.set_default("cafe01", path)
     path.unlink()
-    with pytest.raises(UserError, match=r"mine\.safetensors does not exist"):
+    with pytest.raises(UserError, match=r"runs on A CPU, 2 threads .*mine\.safetensors does not exist"):
         chosen(workspace)
+    assert chosen(workspace, "none").path is None
 
 
 def test_what_ships_for_another_model_or_vocabulary_is_passed_over(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from cost_model_fakes import LAYOUT, token_group
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from tcl_core.config import CostModelConfig, ModelConfig
@@ -68,11 +70,44 @@ def test_files_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
     assert "cannot be read" in refusal(tmp_path)
     for content in (b"", b"PK\x03\x04 a zip", b"\xff" * 64, b"{}" * 100):
         (tmp_path / "file").write_bytes(content)
-        refusal(tmp_path / "file")
+        assert "delete" not in refusal(tmp_path / "file"), "it is somebody's"
+    os.mkfifo(tmp_path / "pipe")
+    assert "is not a file" in refusal(tmp_path / "pipe")
     save_file(TENSORS, tmp_path / "foreign")
     assert "not a cost model checkpoint" in refusal(tmp_path / "foreign")
     save_file(TENSORS, tmp_path / "half", {"format": FORMAT})
     assert "damaged" in refusal(tmp_path / "half")
+
+
+def test_a_file_that_may_not_be_opened_is_not_said_to_be_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", closed)
+    assert "cannot be read (Permission denied)" in refusal(path)
+
+
+@pytest.mark.parametrize("left_out", ["facts", "layout", "libraries", "model"])
+def test_a_whole_file_that_does_not_say_what_it_holds_is_refused(path: Path, left_out: str) -> None:
+    with safe_open(path, framework="numpy") as file:
+        metadata = dict(file.metadata())
+    kept = {name: value for name, value in metadata.items() if name not in {left_out, "sha256"}}
+    save_file(TENSORS, path, kept | {"sha256": checkpoint_module._digest(kept, TENSORS)})
+    assert "does not say what it holds" in refusal(path)
+
+
+@pytest.mark.parametrize("fits", [None, "3", 1.5])
+def test_a_model_refuses_facts_that_are_not_its_own(tmp_path: Path, fits: object) -> None:
+    small = CostModelConfig(model=ModelConfig(width=16, layers=1, heads=2))
+    model = make_cost_model(small, LAYOUT, 0)
+    model.save(tmp_path / "model")
+    saved = read_checkpoint(tmp_path / "model")
+    write_checkpoint(tmp_path / "model", replace(saved, facts={**saved.facts, "fits": fits}))
+    with pytest.raises(UserError, match="does not say its 'fits'"):
+        model.load(tmp_path / "model")
+    write_checkpoint(tmp_path / "model", replace(saved, facts={}))
+    with pytest.raises(UserError, match="other model settings"):
+        model.load(tmp_path / "model")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -168,8 +168,8 @@ def test_a_damaged_checkpoint_is_refused_and_changes_nothing(name: str, groups: 
 def test_nothing_to_rank_is_a_sentence(name: str, groups: Data) -> None:
     model = make(name)
     level = [replace(group, labels=np.zeros_like(group.labels)) for group in groups[0]]
-    for nothing in ([], level):
-        with pytest.raises(UserError, match="records of different speed") as refused:
+    for nothing, said in (([], "a record that succeeded"), (level, "records of different speed")):
+        with pytest.raises(UserError, match=said) as refused:
             model.train_offline(nothing, groups[1], CONFIG)
         assert refused.value.stage == "learn"
     assert not model.trained
