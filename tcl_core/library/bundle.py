@@ -120,11 +120,24 @@ def require_replaceable(out: Path) -> None:
 
 def is_bundle(folder: Path) -> bool:
     """Whether a folder holds a bundle, of whatever version."""
+    return _manifest(folder) is not None
+
+
+def bundle_is_of(folder: Path, network: Network, platform: Platform) -> bool:
+    """Whether a folder holds a bundle of this network for this platform."""
+    found = _manifest(folder) or {}
+    told = [found.get("network"), found.get("platform")]
+    wanted = [("digest", network.digest), ("fingerprint", platform.fingerprint)]
+    return all(isinstance(one, dict) and one.get(key) == value for one, (key, value) in zip(told, wanted, strict=True))
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    """What a bundle says of itself; None where there is none."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("format") == FORMAT
+        return None
+    return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
 
 
 def _write(folder: Path, library: Path, manifest: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tcl_core.domain import Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, LibraryCommand, PhaseChanged
 from tcl_core.libraries import LibraryReport
+from tcl_core.library.bundle import bundle_is_of
 from tcl_core.library.linker import find_linker
 from tcl_core.library.make import make_library
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
@@ -19,8 +21,17 @@ from tcl_core.tuner.opening import Opened, open_network, with_stored_tasks
 
 
 def usual_folder(workspace: Workspace, opened: Opened) -> Path | None:
-    """Where the bundle of a run's end goes; None where no linker is found, and nothing can be exported."""
-    return workspace.export_directory(opened.imported.network.name) if find_linker() is not None else None
+    """Where the bundle of a run's end goes; None where no linker is found, and nothing can be exported.
+
+    It takes the place of an earlier one of the same network and platform; what goes by the same name and is of another
+    network or platform stays.
+    """
+    if find_linker() is None:
+        return None
+    network = opened.imported.network
+    names = (network.name if number == 1 else f"{network.name}-{number}" for number in itertools.count(1))
+    folders = map(workspace.export_directory, names)
+    return next(out for out in folders if not out.exists() or bundle_is_of(out, network, opened.platform))
 
 
 def build_library(

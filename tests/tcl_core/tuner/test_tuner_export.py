@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from tcl_core.config import LibraryConfig
 from tcl_core.domain import Platform
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, LibraryCommand, PhaseChanged
+from tcl_core.library.bundle import FORMAT
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
 from tcl_core.store import Workspace
 from tcl_core.tuner import export
@@ -88,6 +90,32 @@ def test_what_cannot_run_here_is_exported_but_not_checked(
         with pytest.raises(UserError, match="cannot run code for test CPU"):
             obey(command)
     assert isinstance(obey(ExportLibrary(**place, out="/out"))[-1], LibraryDone)
+
+
+def test_a_run_replaces_its_own_bundle_and_no_other(
+    tmp_path: Path, cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "find_linker", lambda: "a linker")
+    there = replace(cpu_platform, fingerprint="there")
+
+    def ends_in(digest: str, platform: Platform = cpu_platform) -> str:
+        network = SimpleNamespace(name="net", digest=digest)
+        opened = SimpleNamespace(platform=platform, imported=SimpleNamespace(network=network))
+        out = export.usual_folder(workspace, opened)
+        out.mkdir(exist_ok=True)
+        told = {"network": {"digest": digest}, "platform": {"fingerprint": platform.fingerprint}}
+        (out / "manifest.json").write_text(json.dumps({"format": FORMAT, **told}), encoding="utf-8")
+        return out.name
+
+    with Workspace.open(tmp_path / "w") as workspace:
+        assert [ends_in("one"), ends_in("one"), ends_in("another"), ends_in("one", there)] == [
+            "net", "net", "net-2", "net-3",
+        ]  # fmt: skip
+        assert [ends_in("another"), ends_in("one", there), ends_in("one")] == ["net-2", "net-3", "net"]
+        (workspace.path / "exports" / "net" / "manifest.json").write_text("[]", encoding="utf-8")
+        assert ends_in("one") == "net-4", "somebody's own files lie in the first"
+        monkeypatch.setattr(export, "find_linker", lambda: None)
+        assert export.usual_folder(workspace, SimpleNamespace()) is None
 
 
 def test_an_empty_workspace_is_refused(tmp_path: Path) -> None:
