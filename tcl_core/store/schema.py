@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from tcl_core.store.refusals import corrupt, refusal
@@ -110,11 +112,18 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def check(connection: sqlite3.Connection, path: Path, steps: Sequence[Step] = STEPS) -> None:
+_NAMES = (
+    "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' UNION "
+    "SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+)
+"""Tables, indices and columns."""
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse what this version must not touch.
 
     Raises:
-        UserError: a database of something else, or a workspace of a newer schema.
+        UserError: a database of something else, a workspace of a newer schema, or one that lacks a part of its own.
         sqlite3.DatabaseError: not a database at all.
     """
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
@@ -122,11 +131,21 @@ def check(connection: sqlite3.Connection, path: Path, steps: Sequence[Step] = ST
     tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
     if application != APPLICATION_ID and (application or version or tables):
         raise refusal(corrupt(path, "a database of another program"))
-    if version > len(steps):
+    if version > len(STEPS):
         raise refusal(
-            f"The workspace {path} has schema {version} and this version knows up to {len(steps)}; "
+            f"The workspace {path} has schema {version} and this version knows up to {len(STEPS)}; "
             "update TCL Studio or choose another folder with --workspace."
         )
+    missing = _parts(version) - {name for (name,) in connection.execute(_NAMES)}
+    if missing:
+        raise refusal(corrupt(path, f"'{min(missing)}' is missing from its database"))
+
+
+@cache
+def _parts(version: int) -> frozenset[str]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, STEPS[:version])
+        return frozenset(name for (name,) in connection.execute(_NAMES))
 
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[Step] = STEPS) -> None:

@@ -366,8 +366,11 @@ class Workspace:
 
 
 def _take_lock(path: Path) -> WriterLock:
+    lock = path / LOCK
+    if lock.is_dir():  # the system's word for it differs, and may be that of a workspace that cannot be written
+        raise refusal(f"{lock} is a folder, and a workspace has its lock there; move it away and start again.")
     try:
-        return WriterLock(path / LOCK)
+        return WriterLock(lock)
     except Locked as locked:
         holder = "another run" if locked.pid is None else f"another run (process {locked.pid})"
         raise refusal(

@@ -14,7 +14,7 @@ from tcl_core.errors import UserError
 from tcl_core.store import Workspace, connect
 from tcl_core.store.record_table import compress
 from tcl_core.store.schema import APPLICATION_ID, STEPS, migrate, version_of
-from tcl_core.store.workspace import DATABASE
+from tcl_core.store.workspace import DATABASE, LOCK
 
 
 def refused(path: Path, *, create: bool = True, read_only: bool = False) -> str:
@@ -94,6 +94,16 @@ def test_a_workspace_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
     Workspace.open(tmp_path).close()  # and the lock was given up
 
 
+def test_a_folder_in_the_place_of_the_lock(tmp_path: Path) -> None:
+    (tmp_path / LOCK).mkdir()
+    assert f"{tmp_path / LOCK} is a folder" in refused(tmp_path)
+    (tmp_path / LOCK).rmdir()
+    Workspace.open(tmp_path).close()
+    (tmp_path / LOCK).unlink()
+    (tmp_path / LOCK).mkdir()
+    Workspace.open(tmp_path, read_only=True).close()  # a reader takes no lock
+
+
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("content", [b"not a database, but long enough to look like one" * 99, b"x"])
 def test_not_a_database(tmp_path: Path, content: bytes, read_only: bool) -> None:
@@ -127,6 +137,33 @@ def test_a_newer_schema(tmp_path: Path, read_only: bool) -> None:
     sentence = refused(tmp_path, read_only=read_only)
     assert "update TCL Studio" in sentence
     assert f"schema {len(STEPS) + 1}" in sentence
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ("DROP TABLE records", "records"),
+        ("DROP INDEX records_by_candidate", "records_by_candidate"),
+        ("ALTER TABLE runs DROP COLUMN library", "runs.library"),
+    ],
+)
+def test_a_database_that_lacks_a_part(tmp_path: Path, change: str, missing: str, read_only: bool) -> None:
+    Workspace.open(tmp_path).close()
+    connection = sqlite3.connect(tmp_path / DATABASE)
+    connection.execute(change)
+    connection.close()
+    sentence = refused(tmp_path, read_only=read_only)
+    assert f"not a readable workspace ('{missing}' is missing from its database)" in sentence
+
+
+@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
+def test_an_empty_database_with_the_numbers_of_a_workspace(tmp_path: Path, version: int) -> None:
+    connection = sqlite3.connect(tmp_path / DATABASE)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    assert "is missing from its database" in refused(tmp_path)
 
 
 def test_damage_inside_is_noticed_when_it_is_read(tmp_path: Path) -> None:
