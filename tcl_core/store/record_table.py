@@ -9,7 +9,7 @@ import json
 import math
 import sqlite3
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, RecordCount, Source, Stage
@@ -32,6 +32,9 @@ FASTEST = (
     "ORDER BY latency_s, id LIMIT ?"
 )
 ONE = f"SELECT {_COLUMNS} FROM records WHERE (task_key, platform, sketch, decisions) = (?, ?, ?, ?)"
+REMOVE_FAILURE = (
+    "DELETE FROM records WHERE (task_key, platform, sketch, decisions) = (?, ?, ?, ?) AND latency_s IS NULL"
+)
 COUNTS = (
     "SELECT task_key, count(*), count(*) - count(latency_s), min(latency_s) FROM records WHERE platform = ? "
     "GROUP BY task_key"
@@ -61,6 +64,11 @@ def insert(connection: sqlite3.Connection, record: Record) -> bool:
         sqlite3.IntegrityError: unknown task or platform.
     """
     return connection.execute(_INSERT, _to_row(record)).rowcount == 1
+
+
+def remove_failures(connection: sqlite3.Connection, candidates: Iterable[Candidate], platform: str) -> None:
+    """Forget the failures among the candidates' records on a platform."""
+    connection.executemany(REMOVE_FAILURE, (_key(candidate, platform) for candidate in candidates))
 
 
 def select_statement(*, by_task: bool, by_platform: bool, by_network: bool, traces: bool = True) -> str:
@@ -95,8 +103,7 @@ def select(
 
 def one(connection: sqlite3.Connection, candidate: Candidate, platform: str) -> Record | None:
     """A candidate's record; None where it has none."""
-    values = (candidate.task_key, platform, int(candidate.sketch), decisions_text(candidate.decisions))
-    row = connection.execute(ONE, values).fetchone()
+    row = connection.execute(ONE, _key(candidate, platform)).fetchone()
     return None if row is None else _from_row(row)
 
 
@@ -132,6 +139,10 @@ def decisions_text(decisions: Sequence[Decision]) -> str:
 def decisions_from(text: str) -> tuple[Decision, ...]:
     """The decisions of a column."""
     return tuple(tuple(decision) for decision in json.loads(text))
+
+
+def _key(candidate: Candidate, platform: str) -> tuple[object, ...]:
+    return candidate.task_key, platform, int(candidate.sketch), decisions_text(candidate.decisions)
 
 
 def _number(value: float | None) -> float | None:

@@ -9,7 +9,7 @@ import re
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import UnsupportedOperation
 from pathlib import Path
@@ -171,6 +171,13 @@ class Workspace:
         """Add many in one transaction, all or none; gives how many were new. See `add_record`."""
         with self._writing() as connection:
             return sum(record_table.insert(connection, record) for record in records)
+
+    def replace_failures(self, platform: str, failures: Iterable[Candidate], records: Sequence[Record]) -> None:
+        """Forget the failures among some candidates' records on a platform and add others, in one transaction."""
+        with self._writing() as connection:
+            record_table.remove_failures(connection, failures, platform)
+            for record in records:
+                record_table.insert(connection, record)
 
     def records(
         self,

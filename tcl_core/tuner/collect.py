@@ -24,7 +24,7 @@ from tcl_core.tuner.clock import RunClock
 from tcl_core.tuner.measuring import best_latency_s, measured_records, measurer_for, requests_of
 from tcl_core.tuner.opening import enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.references import draw_references, in_first_units, slowdown
-from tcl_core.tuner.task_pool import PARTS, TaskPool, done, wanted
+from tcl_core.tuner.task_pool import PARTS, TaskPool, done, standing, wanted
 
 _BATCH = 96
 """Candidates compiled before any of them is timed; a kill loses no more than these. Many, so that the visits of one are
@@ -43,7 +43,10 @@ class _Planned:
 
 
 class Collector:
-    """One collection. What is in the workspace already is not measured again, so the same call goes on."""
+    """One collection. What is in the workspace already is not measured again, so the same call goes on.
+
+    But where all that was collected of a task failed, it is: the cause may have been mended since.
+    """
 
     def __init__(self, config: CollectConfig, cancel: CancelToken) -> None:
         self._config, self._cancel = config, cancel
@@ -81,7 +84,7 @@ class Collector:
         tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
         for task in tasks[: self._config.max_tasks or None]:
             if task.key not in planned:
-                records = workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False)
+                records, _ = standing(workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False))
                 present = sum(min(done(records, part), wanted(self._config, part)) for part in PARTS)
                 total = sum(wanted(self._config, part) for part in PARTS)
                 planned[task.key] = _Planned(task=task, wanted=total, present=present)
@@ -92,8 +95,8 @@ class Collector:
         yield PhaseChanged(stage=Stage.SEARCH, task_key=task.key, detail=task.name)
         pool = TaskPool(task, platform.target_json, platform_features(platform), self._config)
         workspace.add_sketches(platform.fingerprint, pool.space.sketches)
+        records, void = standing(workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False))
         for part in PARTS:
-            records = workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False)
             chosen = pool.part(part, records, self._sampler)
             yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
             for start in range(0, len(chosen), _BATCH):
@@ -104,8 +107,11 @@ class Collector:
                     return
                 rounds = [part] * len(batch)
                 found = [record for record, _ in measured_records(batch, results, platform=platform, rounds=rounds)]
-                for record in found:
-                    workspace.add_record(record)
+                # A success shows that the cause is mended; until one does, no failure goes but those measured again.
+                mended = any(record.failure is None for record in found)
+                replaced = void if mended else void.intersection(record.candidate for record in found)
+                workspace.replace_failures(platform.fingerprint, replaced, found)
+                void -= replaced
                 records = (*records, *found)
                 yield from self._noted(found)
 

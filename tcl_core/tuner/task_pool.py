@@ -48,6 +48,19 @@ def done(records: Sequence[Record], part: int) -> int:
     return sum(record.source is Source.COLLECTED and record.round == part for record in records)
 
 
+def standing(records: Sequence[Record]) -> tuple[tuple[Record, ...], frozenset[Candidate]]:
+    """A task's records without its pool's failures where nothing of the pool succeeded, and whose failures those are.
+
+    They are measured again: where all fail, the cause is likelier the machine's (a library that is missing, a crash)
+    than each candidate's. Elsewhere a failure stands, as every resumption would repeat it.
+    """
+    pool = [record for record in records if record.source is Source.COLLECTED]
+    if any(record.failure is None for record in pool):
+        return tuple(records), frozenset()
+    others = tuple(record for record in records if record.source is not Source.COLLECTED)
+    return others, frozenset(record.candidate for record in pool)
+
+
 class TaskPool:
     """Draws, selects and replays. Belongs to one thread.
 
@@ -67,7 +80,7 @@ class TaskPool:
         """What is still to be measured of a part: new schedules, with why the sampler chose them where one did.
 
         Args:
-            records: everything measured of the task on this platform.
+            records: everything measured of the task on this platform that stands.
         """
         count = wanted(self._config, part) - done(records, part)
         if count <= 0:

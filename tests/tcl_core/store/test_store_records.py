@@ -95,6 +95,18 @@ def test_a_duplicate_is_ignored_but_another_platform_is_no_duplicate(workspace: 
     assert workspace.add_records([record(1), record(2), record(2)]) == 1
 
 
+def test_failures_are_replaced_and_successes_are_not(workspace: Workspace) -> None:
+    workspace.add_platform(platform("beef02"))
+    elsewhere = failed(1, on="beef02")
+    workspace.add_records([record(0), failed(1), failed(2), failed(3), elsewhere])
+    workspace.replace_failures("cafe01", [item.candidate for item in (record(0), record(1), record(2))], [record(1)])
+    assert workspace.records(task_key="a1", platform="cafe01") == (record(0), failed(3), record(1))
+    assert workspace.records(platform="beef02") == (elsewhere,)
+    with pytest.raises(sqlite3.IntegrityError):
+        workspace.replace_failures("cafe01", [failed(3).candidate], [record(4, task_key="unknown")])
+    assert workspace.record(failed(3).candidate, "cafe01") == failed(3), "all or nothing"
+
+
 def test_failures_are_kept_counted_and_never_best(workspace: Workspace) -> None:
     wrong = dataclasses.replace(failed(0), latencies_s=(1e-6,))  # timed, then found to be wrong
     workspace.add_records([wrong, failed(1), record(2), record(3, latencies_s=(0.5,))])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tcl_core.config import CAREFUL, CollectConfig, MeasureConfig
-from tcl_core.domain import Platform, Source
+from tcl_core.domain import Failure, Platform, Source, Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Collected, Notice, Progress, RecordMeasured
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
@@ -107,6 +107,62 @@ class FakeMeasurer:
             yield MeasureResult(
                 id=request.id, latencies_s=(latency_s,), cut_off=latency_s > 1.2 * (request.best_s or latency_s)
             )
+
+
+class BrokenMachine(FakeMeasurer):
+    """A machine on which every kernel fails; `mended` of the batches, counted from the first, work."""
+
+    def __init__(self, cause: str, mended: Container[int] = ()) -> None:
+        super().__init__(())
+        self.cause, self.mended = cause, mended
+
+    def measure(self, requests: Sequence[MeasureRequest], cancel: CancelToken) -> Iterator[MeasureResult]:
+        works = self.batches in self.mended
+        for result in super().measure(requests, cancel):
+            failure = None if works else Failure(stage=Stage.COMPILE, cause=self.cause, message="")
+            yield MeasureResult(id=result.id, latencies_s=result.latencies_s if works else (), failure=failure)
+
+
+def causes_of(folder: Path) -> list[str | None]:
+    with Workspace.open(folder / "w", read_only=True) as workspace:
+        return [record.failure and record.failure.cause for record in workspace.records(traces=False)]
+
+
+def test_a_pool_that_only_failed_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(config_of(tmp_path), repeat=0.0)
+    for cause in ("no library", "still none"):
+        monkeypatch.setattr(collect, "measurer_for", BrokenMachine(cause))
+        first = collected(config)
+        assert (first.records, first.failed, first.present) == (4, 4, 4), "of each task the part that is not bred"
+        assert causes_of(tmp_path) == [cause] * 4
+    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(()))
+    mended = collected(config)
+    assert (mended.records, mended.failed, mended.present) == (8, 0, 8)
+    assert causes_of(tmp_path) == [None] * 8
+    assert collected(config).records == 0
+
+
+def test_failures_beside_successes_are_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(config_of(tmp_path), max_tasks=1, repeat=0.0)
+    monkeypatch.setattr(collect, "measurer_for", BrokenMachine("too large", mended={0}))
+    assert collected(config).failed == 2
+    assert collected(config).records == 0
+    assert causes_of(tmp_path) == [None, None, "too large", "too large"]
+
+
+def test_a_stop_loses_failures_only_after_the_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(config_of(tmp_path), max_tasks=1, repeat=0.0)
+    monkeypatch.setattr(collect, "_BATCH", 1)
+    monkeypatch.setattr(collect, "measurer_for", BrokenMachine("no library"))
+    assert collected(config).failed == 2
+    for machine, left in (BrokenMachine("still none"), ["no library", "still none"]), (FakeMeasurer(()), [None]):
+        monkeypatch.setattr(collect, "measurer_for", machine)
+        for event in Collector(config, CancelToken()).events():
+            if isinstance(event, RecordMeasured):
+                break
+        assert causes_of(tmp_path) == left
+    rest = collected(config)
+    assert (rest.records, rest.failed, rest.present) == (3, 0, 4)
 
 
 def latencies_of(folder: Path) -> tuple[list[float], bool]:

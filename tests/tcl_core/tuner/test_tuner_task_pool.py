@@ -10,7 +10,7 @@ from tcl_core.config import CollectConfig, SamplerConfig
 from tcl_core.domain import Candidate, Failure, Platform, Rationale, Record, Replay, Source, Stage, Task
 from tcl_core.features import platform_features
 from tcl_core.selection import make_sampler
-from tcl_core.tuner.task_pool import BRED, RANDOM, TaskPool, done, pool_size, wanted
+from tcl_core.tuner.task_pool import BRED, RANDOM, TaskPool, done, pool_size, standing, wanted
 
 CONFIG = CollectConfig(networks=(), workspace="", per_task=12)
 
@@ -63,6 +63,16 @@ def test_what_is_measured_is_not_measured_again(matmul_task: Task, cpu_platform:
     records += [record_of(replay, None) for replay, _ in rest]
     assert done(records, RANDOM) == 6 and done(records, BRED) == 0
     assert part_of(pool, RANDOM, records) == []
+
+
+def test_failures_stand_where_anything_of_the_pool_succeeded(matmul_task: Task, cpu_platform: Platform) -> None:
+    first = [replay for replay, _ in part_of(pool_of(matmul_task, cpu_platform), RANDOM, [])]
+    sought = replace(record_of(first[0], 1e-3), source=Source.SEARCH)
+    pool = [record_of(replay, None) for replay in first[1:]]
+    assert standing([sought, *pool]) == ((sought,), {record.candidate for record in pool})
+    pool.append(record_of(first[0], 1e-3, BRED))
+    assert standing(pool) == (tuple(pool), frozenset())
+    assert standing([]) == ((), frozenset())
 
 
 def test_the_second_part_breeds_from_the_fastest(matmul_task: Task, cpu_platform: Platform) -> None:
