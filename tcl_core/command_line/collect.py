@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.paths import absolute
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import TEACHING, CollectConfig, NetworkConfig
 from tcl_core.errors import Interrupted
@@ -22,8 +22,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.tuner.collect import Collector
 
     config = CollectConfig(
-        networks=tuple(str(Path(network).resolve()) for network in arguments.networks),
-        workspace=str(Path(arguments.workspace).resolve()),
+        networks=tuple(absolute(network) for network in arguments.networks),
+        workspace=absolute(arguments.workspace),
         target=arguments.target,
         threads=arguments.threads,
         per_task=arguments.per_task,

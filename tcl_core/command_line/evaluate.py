@@ -11,6 +11,7 @@ from platformdirs import user_cache_path
 from tcl_core.command_line.evaluation_watch import EvaluationWatch
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.paths import absolute
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     folder = Path(arguments.dataset) if arguments.dataset else bundled_dataset_path()
     cache = user_cache_path("tcl-studio", appauthor=False) / "evaluate"
     tuning = TuningConfig(
-        networks=tuple(str(Path(network).resolve()) for network in arguments.network) or (None,),
+        networks=tuple(absolute(network) for network in arguments.network) or (None,),
         checkpoint=arguments.checkpoint,
         trials=arguments.trials or TuningConfig.trials,
     )

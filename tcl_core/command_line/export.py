@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.paths import absolute
 from tcl_core.config import LibraryConfig
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken, LibraryCommand
@@ -18,7 +18,7 @@ _STOPPED = "Stopped; nothing was written."
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
     """Build, check, time and export."""
-    out = str(Path(arguments.out).resolve())
+    out = absolute(arguments.out)
     command = ExportLibrary(
         workspace=arguments.workspace, network=arguments.network, out=out, config=library_config(arguments)
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from tcl_core.command_line.paths import is_utf8, readable
 from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
 
 BENCHES = ("throughput", "scoring", "quality", "time_to_quality", "end_to_end", "overhead", "scale", "window")
@@ -18,9 +19,20 @@ BENCH_OPTIONS = {
 
 _MOST_SEED = 2**31 - 1
 """The window's, too."""
+_MOST_SEEDS = 1_000
+"""Each trains every model of every table anew."""
 
 Shape = tuple[str, tuple[int, ...]]
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[_Command]"
+
+
+def named(text: str) -> str:
+    """A name or a path: an empty one would stand for the current folder, or for what nobody asked for."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty text names nothing; give a name or a path")
+    if not is_utf8(text):
+        raise argparse.ArgumentTypeError(f"{readable(text)} is a name that is not UTF-8; rename what it names")
+    return text
 
 
 def shape(text: str) -> Shape:
@@ -46,6 +58,13 @@ def seed(text: str) -> int:
     """A whole number from 0 to `_MOST_SEED`."""
     if not text.isdigit() or int(text) > _MOST_SEED:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {_MOST_SEED:,}")
+    return int(text)
+
+
+def seeds(text: str) -> int:
+    """A whole number from 1 to `_MOST_SEEDS`."""
+    if not text.isdigit() or not 1 <= int(text) <= _MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {_MOST_SEEDS:,}")
     return int(text)
 
 
@@ -96,12 +115,20 @@ def _number(text: str) -> float:
         return float("nan")
 
 
+class _Command(argparse.ArgumentParser):
+    """A parser whose arguments are `named` where they have no type of their own."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register("type", None, named)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = argparse.ArgumentParser(
         prog="main.py", description="Tune ONNX networks for this machine. Without a subcommand the studio opens."
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Command)
     _add_tasks(commands)
     _add_tune(commands)
     _add_export(commands)
@@ -310,7 +337,7 @@ def _add_evaluate(commands: Commands) -> None:
     )
     evaluate.add_argument("--tables", action="store_true", help="print the tables (as without any option)")
     evaluate.add_argument("--only", choices=TABLES, metavar="TABLE", help=", ".join(TABLES))
-    evaluate.add_argument("--seeds", type=positive, default=5, metavar="N")
+    evaluate.add_argument("--seeds", type=seeds, default=5, metavar="N")
     evaluate.add_argument(
         "--jobs",
         type=positive,
@@ -336,6 +363,7 @@ def _add_checkpoints(commands: Commands) -> None:
         commands, "checkpoints", "list, show, evaluate, export, import, remove checkpoints, set a default"
     )
     actions = checkpoints.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.type = str  # it holds the whole rest of the line, of which the action's own parser says what is wrong
     for name, text in (
         ("list", "every checkpoint of a workspace, and those that ship"),
         ("show", "everything a checkpoint says of itself"),

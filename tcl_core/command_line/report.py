@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.paths import absolute
 from tcl_core.library_events import WriteReport
 
 
@@ -18,7 +18,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             workspace=arguments.workspace,
             network=arguments.network,
             run=arguments.run,
-            out=str(Path(arguments.out).resolve()),
+            out=absolute(arguments.out),
         )
     )
     if not output.json:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tcl_core.command_line.output import Output
+from tcl_core.command_line.paths import absolute
 from tcl_core.errors import UserError
 
 
@@ -17,7 +18,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     Raises:
         UserError: the folder cannot be made, or the run gave no pictures.
     """
-    out = Path(arguments.out).resolve()
+    out = Path(absolute(arguments.out))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -13,6 +13,7 @@ from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import make_parser
+from tcl_core.command_line.paths import absolute
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import COLD, Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
 from tcl_core.errors import UserError
@@ -44,15 +45,19 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
 
 
 def make_config(arguments: argparse.Namespace) -> RunConfig:
-    """The run that the options describe."""
+    """The run that the options describe.
+
+    Raises:
+        UserError: a path of theirs leads nowhere.
+    """
     budget_minutes = arguments.minutes
     if budget_minutes is None and arguments.trials is None:
         budget_minutes = _MINUTES if arguments.network else _SAMPLE_MINUTES
     name = Path(arguments.network).stem if arguments.network else "sample"
     workspace = arguments.workspace or user_data_path("tcl-studio", appauthor=False) / "workspaces" / name
     return RunConfig(
-        network=str(Path(arguments.network).resolve()) if arguments.network else None,
-        workspace=str(Path(workspace).resolve()),
+        network=absolute(arguments.network) if arguments.network else None,
+        workspace=absolute(workspace),
         target=arguments.target,
         threads=arguments.threads,
         seed=arguments.seed,
@@ -80,14 +85,14 @@ def repeated_config(arguments: argparse.Namespace) -> RunConfig:
     if others or arguments.workspace is None:
         mend = f"leave out {others}" if others else "name its --workspace"
         raise UserError("tune", f"--repeat takes the whole configuration of a run; {mend}.")
-    folder = Path(arguments.workspace).resolve()
+    folder = Path(absolute(arguments.workspace))
     with Workspace.open(folder, create=False, read_only=True) as workspace:
         run = choose_run(workspace, arguments.repeat, None)
     return replace(run.config, workspace=str(folder))
 
 
 def _checkpoint(text: str | None) -> str | None:
-    return str(Path(text).resolve()) if text not in {None, COLD} else text
+    return absolute(text) if text not in {None, COLD} else text
 
 
 def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[str, Any]:

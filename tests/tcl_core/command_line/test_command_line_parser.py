@@ -144,6 +144,33 @@ def test_bad_usage_is_two(line: str, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    ("line", "argument"),
+    [
+        ("evaluate --dataset", "--dataset"),
+        ("tune --workspace", "--workspace"),
+        ("tune", "NETWORK.onnx"),
+        ("train --platform cpu --workspace", "--workspace"),
+        ("collect --per-task 1 --workspace w", "NETWORK.onnx"),
+        ("checkpoints list --workspace", "--workspace"),
+        ("checkpoints show", "NAME"),
+    ],
+)
+def test_an_empty_name_is_not_what_is_meant_without_one(
+    line: str, argument: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match=str(BAD_INPUT)):
+        make_parser().parse_args([*line.split(), ""])
+    assert f"argument {argument}: an empty text names nothing; give a name or a path" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", ["1001", "1000000000"])
+def test_more_seeds_than_anybody_waits_for(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=str(BAD_INPUT)):
+        make_parser().parse_args(["evaluate", "--seeds", count])
+    assert f"'{count}' is not a whole number from 1 to 1,000" in capsys.readouterr().err
+
+
 def test_help_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "--help"]) == 0
     assert "--cost-model" in capsys.readouterr().out

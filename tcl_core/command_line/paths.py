@@ -1,0 +1,40 @@
+"""The paths of a command line, as they are kept: a run's configuration outlives the folder it was started in."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from tcl_core.errors import UserError
+
+
+def absolute(path: str | Path) -> str:
+    """A path from the root on, with its links followed; it need not exist.
+
+    Raises:
+        UserError: its links lead in a circle, or a folder on the way to it has a name that is not UTF-8.
+    """
+    followed = os.path.realpath(path)
+    if not is_utf8(followed):
+        raise UserError("path", f"{readable(followed)} has a name that is not UTF-8; rename it.")
+    try:
+        Path(followed).stat()
+    except OSError as error:  # whoever reads or writes there says what else is wrong
+        if error.errno == errno.ELOOP:
+            raise UserError("path", f"The links of {path} lead in a circle; name what they were to lead to.") from error
+    return followed
+
+
+def is_utf8(text: str) -> bool:
+    """Whether JSON, SQLite and the terminal can hold a name: Python carries other bytes of it as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def readable(text: str) -> str:
+    r"""A name with `\xff` for every byte that is not UTF-8."""
+    return os.fsencode(text).decode(errors="backslashreplace")
