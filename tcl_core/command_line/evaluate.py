@@ -12,6 +12,7 @@ from tcl_core.command_line.evaluation_watch import EvaluationWatch
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute
+from tcl_core.destinations import check_folder
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 
@@ -53,11 +54,17 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what would be left out of account, or found wrong behind hours of other tables."""
+    """Refuse what would be left out of account, or found wrong behind hours of tables.
+
+    Raises:
+        UserError: an option without its table, or a folder that the tables cannot be written to.
+    """
     given = [name for name in ("network", "checkpoint", "trials") if getattr(arguments, name)]
     if given and arguments.only != "tuning":
         options = " and ".join(f"--{name}" for name in given)
         raise UserError("evaluation", f"{options} is for the table tuning; add --only tuning, or leave it out.")
+    if arguments.out:
+        check_folder(Path(arguments.out), "evaluation")
 
 
 def _show(result: EvaluationResult, output: Output) -> None:

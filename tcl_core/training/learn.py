@@ -82,7 +82,7 @@ def learn(config: LearnConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
     with Workspace.open(Path(config.workspace), create=False) as workspace:
         platform = choose_platform(workspace, config.platform)
         parent = _parent(config, platform)
-        check_out(config.out, config.parent)
+        check_out(workspace, config.out, config.parent)
         learner = _learner(config, parent)
         lesson = open_lesson(workspace, platform)
         phase(f"progress and compress, {lesson.records:,} records of {platform.name}")

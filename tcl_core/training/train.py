@@ -13,6 +13,7 @@ from tcl_core.checkpoints.start import check_asked
 from tcl_core.config import TEACHING, CostModelConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch
+from tcl_core.destinations import check_folder
 from tcl_core.domain import CheckpointKind
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.evaluation.context import EvaluationConfig
@@ -96,29 +97,29 @@ def train(config: TrainConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
         start = Start(path=None)
         if config.checkpoint is not None:
             start = check_asked(Path(config.checkpoint), config.cost_model.name)
-        check_out(config.out)
+        check_out(workspace, config.out)
         lesson = open_lesson(workspace, platform, processes=config.processes)
         phase(f"{lesson.records:,} records of {platform.name} to learn from")
         return _Training(config, lesson, start, watch, phase, cancel).run(workspace)
 
 
-def check_out(out: str | None, parent: str | None = None) -> None:
+def check_out(workspace: Workspace, out: str | None, parent: str | None = None) -> None:
     """Refuse a place for a checkpoint before anything is trained for it.
 
     Args:
+        workspace: notes the checkpoint, and keeps it where `out` is None.
         parent: the checkpoint that stays as it is.
 
     Raises:
-        UserError: it is a folder, the parent, or a file that is no checkpoint; or it lies below a file.
+        UserError: it is a folder, the parent, or a file that is no checkpoint; or nothing can be written there.
     """
+    check_folder(workspace.path / "checkpoints", "checkpoint")
     if out is None:
         return
     path = Path(out)
     if path.is_dir():
         raise UserError("checkpoint", f"{path} is a folder; name a file for the checkpoint, such as {path / 'it'}.")
-    above = next(folder for folder in path.absolute().parents if folder.exists())
-    if not above.is_dir():
-        raise UserError("checkpoint", f"{above} is a file, so {path} cannot be made; choose another --out.")
+    check_folder(path.absolute().parent, "checkpoint")
     if not path.exists():
         return
     if parent is not None and path.samefile(parent):

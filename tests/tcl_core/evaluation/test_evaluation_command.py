@@ -47,3 +47,16 @@ def test_bad_input_is_one_sentence(
         captured = capsys.readouterr()
         assert captured.out == ""
         assert words in captured.err and captured.err.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize("out", ["file", "file/below"])
+def test_where_the_tables_go_is_asked_before_the_first(
+    folder: Path, tmp_path: Path, out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def begun(*_: object) -> None:
+        raise AssertionError("a table was begun")
+
+    monkeypatch.setattr("tcl_core.evaluation.evaluate.evaluate", begun)
+    (tmp_path / "file").touch()
+    assert dispatch(["evaluate", "--dataset", str(folder), "--out", str(tmp_path / out)]) == BAD_INPUT
+    assert "file is no folder, so nothing can be written to" in capsys.readouterr().err

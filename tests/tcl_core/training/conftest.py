@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +17,8 @@ from tcl_core.domain import Failure, Network, Platform, Rationale, Record, Sketc
 from tcl_core.search.population import DecisionSpace
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
+from tcl_core.training import learn as learning
+from tcl_core.training import train as training
 
 CANDIDATES = 24
 NETWORKS = ("alpha", "beta", "gamma")
@@ -90,3 +96,23 @@ def _collected(
 def collected(_collected: Path, tmp_path: Path) -> Path:
     """A copy of its own for each test."""
     return Path(shutil.copytree(_collected, tmp_path / "w"))
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Folders that take no trial file; a training that is begun all the same fails."""
+    folders: list[Path] = []
+    usual = tempfile.TemporaryFile
+
+    def trial(**where: Any) -> Any:
+        if where["dir"] in folders:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return usual(**where)
+
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("the lesson was opened")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", trial)
+    for module in (training, learning):
+        monkeypatch.setattr(module, "open_lesson", begun)
+    return folders

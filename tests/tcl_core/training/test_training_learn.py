@@ -136,3 +136,9 @@ def test_a_stop_saves_nothing(collected: Path) -> None:
         run(collected, "test-cpu-1", None, token)
     with Workspace.open(collected, read_only=True) as workspace:
         assert workspace.checkpoints() == ()
+
+
+def test_a_full_disk_is_found_before_the_learning(collected: Path, full_disk: list[Path]) -> None:
+    full_disk.append(collected / "checkpoints")
+    with pytest.raises(UserError, match=r"checkpoints \(No space left on device\)"):
+        run(collected, "test-cpu", None)

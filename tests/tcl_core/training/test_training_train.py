@@ -237,9 +237,18 @@ def test_out_is_checked_before_the_training(collected: Path, tmp_path: Path) -> 
     with pytest.raises(UserError, match="is a folder"):
         train(collected, out=str(tmp_path))
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="is a file"):
+    with pytest.raises(UserError, match="is no folder"):
         train(collected, out=str(tmp_path / "file" / "below.safetensors"))
     with pytest.raises(UserError, match="exists and is no checkpoint"):
         train(collected, out=str(tmp_path / "file"))
     with pytest.raises(UserError, match="exists and is no checkpoint"):
         train(collected, out=str(collected / "workspace.sqlite"))
+
+
+def test_a_full_disk_is_found_before_the_training(collected: Path, tmp_path: Path, full_disk: list[Path]) -> None:
+    full_disk.append(collected / "checkpoints")
+    with pytest.raises(UserError, match=r"checkpoints \(No space left on device\)"):
+        train(collected)
+    full_disk[:] = [tmp_path]
+    with pytest.raises(UserError, match=r"models \(No space left on device\)"):
+        train(collected, out=str(tmp_path / "models" / "it.safetensors"))

@@ -1,0 +1,35 @@
+"""Whether a folder can take what is yet to be computed for it: asked before hours of work rather than behind them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from tcl_core.errors import UserError
+
+_TRIAL_BYTES = 1 << 20
+"""About a checkpoint: a full disk still takes an empty file."""
+
+
+def check_folder(folder: Path, stage: str) -> None:
+    """Write and take back a trial file, where `folder` is or would be made; nothing is left behind.
+
+    Raises:
+        UserError: nothing can be written there: it is a file or lies below one, permissions, a full disk.
+    """
+    folder = folder.absolute()
+    # A link that leads nowhere is there as well: no folder can be made in its place.
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if not os.path.isdir(there):  # noqa: PTH112 - the one that raises nothing where the way to it is closed
+        raise UserError(stage, f"{there} is no folder, so nothing can be written to {folder}; choose another.")
+    try:
+        with tempfile.TemporaryFile(dir=there) as trial:
+            trial.write(bytes(_TRIAL_BYTES))
+            trial.flush()
+    except OSError as error:
+        raise UserError(
+            stage,
+            f"Nothing can be written to {folder} ({error.strerror}); see to its permissions and free space, or choose "
+            "another.",
+        ) from error
