@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
@@ -25,6 +26,7 @@ from tcl_core.command_line.output import Output
 from tcl_core.config import COLD
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
+from tcl_core.store.workspace import DATABASE
 from tcl_core.training.platform_choice import choose_platform
 
 
@@ -94,6 +96,10 @@ def _export(arguments: argparse.Namespace, output: Output) -> None:
 
 
 def _import(arguments: argparse.Namespace, output: Output) -> None:
+    if not (Path(arguments.workspace) / DATABASE).is_file():
+        # A refused file leaves no empty workspace behind.
+        with TemporaryDirectory() as folder, Workspace.open(Path(folder)) as trial:
+            import_checkpoint(trial, Path(arguments.file))
     with Workspace.open(Path(arguments.workspace), create=True) as workspace:
         entry = import_checkpoint(workspace, Path(arguments.file))
     _changed(f"imported as {entry.id}: {entry.path}", entry, output)

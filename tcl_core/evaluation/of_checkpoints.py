@@ -64,7 +64,8 @@ def evaluate_checkpoints(
         processes: workers that replay candidates for cost models that read schedules.
 
     Raises:
-        UserError: no such checkpoint, no platform to rank on, or several names with a lineage.
+        UserError: no such checkpoint, none of them can be read, no platform to rank on, or several names with a
+            lineage.
     """
     entries, remarks = _rows(workspace, command)
     source, columns = _columns(workspace, command, processes)
@@ -132,6 +133,9 @@ class _Evaluation:
 
     def run(self, source: str, remarks: Sequence[str]) -> CheckpointsEvaluated:
         rankers = [_open(entry, self._command.cost_model) for entry in self._entries]
+        reasons = [ranker for ranker in rankers if isinstance(ranker, str)]
+        if reasons and len(reasons) == len(rankers):
+            raise UserError("checkpoint", reasons[0])
         stopped = False
         try:
             for j, (platform, opening) in enumerate(self._columns):

@@ -96,6 +96,15 @@ def test_what_cannot_be_done_with_checkpoints(
     assert "it.safetensors" in sentence(capsys, "checkpoints", "import", str(checkpoint), *where)
 
 
+def test_a_refused_import_makes_no_workspace(checkpoint: Path, tmp_path: Path, capsys: Capsys) -> None:
+    bare, new = tmp_path / "bare.safetensors", tmp_path / "new"
+    RandomModel(LAYOUT, width=8, seed=0).save(bare)
+    for file, words in ((tmp_path / "gone", "does not exist"), (bare, "does not say which platform")):
+        assert words in sentence(capsys, "checkpoints", "import", str(file), "--workspace", str(new))
+        assert not new.exists()
+    assert result(capsys, "checkpoints", "import", str(checkpoint), "--workspace", str(new), "--json")["id"] == 1
+
+
 def test_training_needs_a_platform_with_records(workspace: Path, tmp_path: Path, capsys: Capsys) -> None:
     line = ("train", "--workspace", str(workspace), "--cost-model", "random")
     assert "cafe01" in sentence(capsys, *line, "--platform", "beef")
@@ -165,6 +174,8 @@ def test_an_evaluation_for_a_person_and_as_json(workspace: Path, checkpoint: Pat
     text = capsys.readouterr().out
     assert "top-1 / top-5 / pairwise" in text and "sketches" in text
     assert "no records to rank" in sentence(capsys, "checkpoints", "evaluate", str(checkpoint))
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-8])
+    assert "it.safetensors" in sentence(capsys, *line)
 
 
 def test_a_default_for_all_runs_on_a_platform(workspace: Path, checkpoint: Path, capsys: Capsys) -> None:

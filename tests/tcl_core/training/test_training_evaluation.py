@@ -169,6 +169,10 @@ def test_what_cannot_be_evaluated_at_all(collected: Path, tmp_path: Path) -> Non
         evaluate(collected, "1", "1", lineage=True)
     with pytest.raises(UserError, match="no checkpoint 7"):
         evaluate(collected, "7")
+    broken = collected / "checkpoints" / "broken.safetensors"
+    broken.write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"broken\.safetensors is not a checkpoint"):
+        evaluate(collected, "broken")
     with Workspace.open(tmp_path / "empty"):
         pass
     with pytest.raises(UserError, match="no records to rank"):
