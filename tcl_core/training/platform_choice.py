@@ -34,13 +34,16 @@ def choose_platform(workspace: Workspace, text: str) -> Platform:
     if len(found) == 1:
         return found[0]
     if found:
+        threads = "" if text.startswith("{") else ", or add its threads as in cpu/2"
         raise UserError(
             "platform",
             f"{text} means several platforms of the workspace {workspace.path}: {_names(found)}; choose one by its "
-            "fingerprint, or add its threads as in cpu/2.",
+            f"fingerprint{threads}.",
         )
     raise UserError(
-        "platform", f"There is no platform {text} in the workspace {workspace.path}; it has {_names(platforms)}."
+        "platform",
+        f"There is no platform {text} in the workspace {workspace.path}; choose one by its fingerprint: "
+        f"{_names(platforms)}.",
     )
 
 

@@ -43,16 +43,17 @@ def test_a_platform_is_found(workspace: Workspace, text: str, fingerprint: str) 
 
 @pytest.mark.parametrize("text", ["", "cpu:x86-64-v4", "quantum", "cpu:x86-64-v3/7", "{broken", "[1]"])
 def test_an_unknown_one_is_refused_by_naming_those_there_are(workspace: Workspace, text: str) -> None:
-    with pytest.raises(UserError, match=r"cafe01.*cafe02.*beef03.*feed04"):
+    with pytest.raises(UserError, match=r"by its fingerprint: cafe01.*cafe02.*beef03.*feed04"):
         choose_platform(workspace, text)
 
 
-@pytest.mark.parametrize("text", ["cafe", "cpu:x86-64-v3"])
+@pytest.mark.parametrize("text", ["cafe", "cpu:x86-64-v3", '{"mcpu":"x86-64-v3"}'])
 def test_several_are_not_chosen_between(workspace: Workspace, text: str) -> None:
     with pytest.raises(UserError, match="several platforms") as refused:
         choose_platform(workspace, text)
     assert "cafe01" in str(refused.value)
     assert "beef03" not in str(refused.value)
+    assert ("as in cpu/2" in str(refused.value)) != text.startswith("{"), "a target as JSON names its threads itself"
 
 
 def test_cpu_is_this_machine(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
