@@ -12,12 +12,15 @@ CHECKS = (
     ("ruff format", ("ruff", "format", "--check", ".")),
     ("mypy", ("mypy",)),
 )
+SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+"""pytest's processes: one a core, as far as memory goes (each loads TVM and torch, 1.5 GB). A file stays in one."""
 
 
 def run(root: str, arguments: Sequence[str]) -> int:
     """Run everything, or only pytest when it is given arguments; pytest's status, or 1 when a check failed.
 
-    pytest comes last, so that its summary is the last line. No test opens a window on a display.
+    The whole suite is shared out to several processes. pytest comes last, so that its summary is the last line. No test
+    opens a window on a display.
     """
     environ = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     failures = []
@@ -28,7 +31,7 @@ def run(root: str, arguments: Sequence[str]) -> int:
     if failures:
         _say(f"== failed so far: {', '.join(failures)}")
     _say("== pytest")
-    status = subprocess.call([sys.executable, "-m", "pytest", *arguments], cwd=root, env=environ)
+    status = subprocess.call([sys.executable, "-m", "pytest", *(arguments or SIDE_BY_SIDE)], cwd=root, env=environ)
     return status or (1 if failures else 0)
 
 

@@ -26,6 +26,7 @@ def test_everything_runs_and_pytest_is_last(calls):
 
     assert suite.run("root", []) == 0
     assert [command[0] for command in made] == ["ruff", "ruff", "mypy", "pytest"]
+    assert made[-1][1:] == suite.SIDE_BY_SIDE
 
 
 def test_arguments_go_to_pytest_alone(calls):

@@ -32,10 +32,11 @@ def by_id(results: Sequence[MeasureResult]) -> list[MeasureResult]:
 
 
 def test_good_candidates_have_repeats(measurer: Measurer, modules: dict[str, str]) -> None:
-    names = ["matmul", "scale", "scalar"]
-    for result in by_id(list(measurer.measure(requests_for(modules, names)))):
+    for name in ["matmul", "scale", "scalar"]:
+        # Alone: beside others a slow one would need no third repeat, and a busy machine makes anyone slow.
+        (result,) = measurer.measure(requests_for(modules, [name]))
         assert result.failure is None
-        assert result.cut_off or len(result.latencies_s) == 3
+        assert (result.cut_off, len(result.latencies_s)) == (False, 3)
         assert all(latency_s > 0 for latency_s in result.latencies_s)
         assert result.compile_s > 0
         assert result.run_s > 0
