@@ -295,7 +295,7 @@ def _add_platform(command: argparse.ArgumentParser) -> None:
         "--platform",
         required=True,
         metavar="P",
-        help="a fingerprint or its beginning, or a target such as cpu:x86-64-v3 or cpu/1 (with one thread)",
+        help="a fingerprint or its beginning, a name or part of it, or a target: cpu:x86-64-v3, cpu/1 (1 thread)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Which of a workspace's platforms a person means: by fingerprint, or by a target text as ``--target`` takes it."""
+"""Which of a workspace's platforms a person means: by fingerprint, by name, or by a target as ``--target`` takes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def choose_platform(workspace: Workspace, text: str) -> Platform:
 
     Args:
         text: a fingerprint or its beginning; else ``cpu`` (this machine's), ``cpu:<llvm cpu>``, ``cuda`` or a target as
-            JSON, of which a platform's target must have all members. ``/K`` after it asks for K threads.
+            JSON, of which a platform's target must have all members. ``/K`` after it asks for K threads. Else a name as
+            lists show it, or a part of one.
 
     Raises:
         UserError: none of them is meant, or several are.
@@ -30,7 +31,7 @@ def choose_platform(workspace: Workspace, text: str) -> Platform:
         )
     exact = [one for one in platforms if one.fingerprint == text]
     found = exact or [one for one in platforms if text and one.fingerprint.startswith(text)]
-    found = found or _by_target(platforms, text)
+    found = found or _by_target(platforms, text) or [one for one in platforms if text and text in one.name]
     if len(found) == 1:
         return found[0]
     if found:
@@ -42,8 +43,8 @@ def choose_platform(workspace: Workspace, text: str) -> Platform:
         )
     raise UserError(
         "platform",
-        f"There is no platform {text} in the workspace {workspace.path}; choose one by its fingerprint: "
-        f"{_names(platforms)}.",
+        f"There is no platform {text} in the workspace {workspace.path}; choose one by its name or "
+        f"fingerprint: {_names(platforms)}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""A platform by fingerprint, by target text, or refused in one sentence that names those there are."""
+"""A platform by fingerprint, by target text, by name, or refused in one sentence that names those there are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         opened.add_platform(samples.platform("cafe01", target_json=V3 % 2, threads=2))
         opened.add_platform(samples.platform("cafe02", target_json=V3 % 1, threads=1))
         opened.add_platform(samples.platform("beef03", target_json='{"kind":"llvm","mcpu":"znver5","num-cores":2}'))
-        opened.add_platform(samples.platform("feed04", kind="cuda", target_json='{"kind":"cuda","arch":"sm_80"}'))
+        gpu = samples.platform("feed04", kind="cuda", name="A GPU", target_json='{"kind":"cuda","arch":"sm_80"}')
+        opened.add_platform(gpu)
         yield opened
 
 
@@ -35,6 +36,8 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         ("cpu:znver5", "beef03"),
         ("cuda", "feed04"),
         ('{"kind": "llvm", "num-cores": 1}', "cafe02"),
+        ("A GPU", "feed04"),
+        ("GPU", "feed04"),
     ],
 )
 def test_a_platform_is_found(workspace: Workspace, text: str, fingerprint: str) -> None:
@@ -43,7 +46,7 @@ def test_a_platform_is_found(workspace: Workspace, text: str, fingerprint: str) 
 
 @pytest.mark.parametrize("text", ["", "cpu:x86-64-v4", "quantum", "cpu:x86-64-v3/7", "{broken", "[1]"])
 def test_an_unknown_one_is_refused_by_naming_those_there_are(workspace: Workspace, text: str) -> None:
-    with pytest.raises(UserError, match=r"by its fingerprint: cafe01.*cafe02.*beef03.*feed04"):
+    with pytest.raises(UserError, match=r"by its name or fingerprint: cafe01.*cafe02.*beef03.*feed04"):
         choose_platform(workspace, text)
 
 
