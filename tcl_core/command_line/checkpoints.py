@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +19,7 @@ from tcl_core.checkpoints.shelf import (
     set_default,
 )
 from tcl_core.command_line import checkpoint_evaluation
+from tcl_core.command_line.checkpoint_choice import reading
 from tcl_core.command_line.checkpoint_text import entry_json, entry_legend, entry_table, file_json
 from tcl_core.command_line.output import Output
 from tcl_core.config import COLD
@@ -44,17 +43,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     actions[arguments.action](arguments, output)
 
 
-@contextmanager
-def _reading(arguments: argparse.Namespace) -> Iterator[Workspace | None]:
-    if arguments.workspace is None:
-        yield None
-        return
-    with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
-        yield workspace
-
-
 def _list(arguments: argparse.Namespace, output: Output) -> None:
-    with _reading(arguments) as workspace:
+    with reading(arguments.workspace) as workspace:
         found = entries(workspace)
     if not output.json:
         output.result.print(entry_table(found) if found else "no checkpoints")
@@ -66,7 +56,7 @@ def _list(arguments: argparse.Namespace, output: Output) -> None:
 
 
 def _show(arguments: argparse.Namespace, output: Output) -> None:
-    with _reading(arguments) as workspace:
+    with reading(arguments.workspace) as workspace:
         entry = find(workspace, arguments.name)
     facts = entry_json(entry)
     if not output.json:
@@ -90,7 +80,7 @@ def _text(value: object) -> str:
 
 
 def _export(arguments: argparse.Namespace, output: Output) -> None:
-    with _reading(arguments) as workspace:
+    with reading(arguments.workspace) as workspace:
         file = export_checkpoint(workspace, arguments.name, Path(arguments.out))
     _done(f"exported to {file.path}", file, output)
 
@@ -113,7 +103,7 @@ def _remove(arguments: argparse.Namespace, output: Output) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace, output: Output) -> None:
-    with _reading(arguments) as workspace:
+    with reading(arguments.workspace) as workspace:
         checkpoint_evaluation.run(workspace, arguments, output)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
+from tcl_core.command_line.checkpoint_choice import checkpoint_file
 from tcl_core.command_line.evaluation_watch import EvaluationWatch
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
@@ -35,7 +36,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     cache = user_cache_path("tcl-studio", appauthor=False) / "evaluate"
     tuning = TuningConfig(
         networks=tuple(absolute(network) for network in arguments.network) or (None,),
-        checkpoint=arguments.checkpoint,
+        checkpoint=checkpoint_file(arguments.checkpoint, None),
         trials=arguments.trials or TuningConfig.trials,
     )
     context = Context(read_dataset(folder), EvaluationConfig(tuning=tuning), cache)

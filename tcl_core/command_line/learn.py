@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from tcl_core.command_line.checkpoint_choice import checkpoint_file
 from tcl_core.command_line.checkpoint_text import show_metrics
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
@@ -18,10 +19,11 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """Learn and report."""
     from tcl_core.training.learn import LearnConfig, learn
 
+    parent = checkpoint_file(arguments.parent, arguments.workspace)
     config = LearnConfig(
         workspace=arguments.workspace,
         platform=arguments.platform,
-        parent=None if arguments.parent == COLD else arguments.parent,
+        parent=None if parent == COLD else parent,
         seed=arguments.seed,
         out=arguments.out,
     )

@@ -226,8 +226,8 @@ def _add_tune(commands: Commands) -> None:
     tune.add_argument(
         "--checkpoint",
         metavar="C",
-        help="the file the cost model starts from, or none for a cold start; by default what `checkpoints default` "
-        "set, else the workspace's own model, else the checkpoint that ships",
+        help="what the cost model starts from, as `checkpoints list` shows it or a file, or none for a cold start; by "
+        "default what `checkpoints default` set, else the workspace's own model, else the checkpoint that ships",
     )
     _add_seed(tune)
     _add_tolerance(tune)
@@ -314,7 +314,9 @@ def _add_train(commands: Commands) -> None:
     train.add_argument("--cost-model", choices=COST_MODELS, default="mamba")
     train.add_argument("--share", type=share, default=1.0, metavar="X", help="share of each task's records to train on")
     train.add_argument("--sampler", choices=SAMPLERS, default="rdu", help="who chooses that share")
-    train.add_argument("--checkpoint", metavar="FILE", help="go on from this one instead of from nothing")
+    train.add_argument(
+        "--checkpoint", metavar="C", help="go on from this one, named as for tune, instead of from nothing"
+    )
     train.add_argument("--out", metavar="FILE", help="where the checkpoint goes; into the workspace by default")
     _add_seed(train)
 
@@ -323,7 +325,11 @@ def _add_learn(commands: Commands) -> None:
     learn = _add(commands, "learn", "carry a checkpoint on to a further platform, without any record of earlier ones")
     _add_platform(learn)
     learn.add_argument(
-        "--from", dest="parent", required=True, metavar="CHECKPOINT", help="a learned checkpoint; none for the first"
+        "--from",
+        dest="parent",
+        required=True,
+        metavar="C",
+        help="a learned one, as for tune; none for the first",
     )
     learn.add_argument("--out", metavar="FILE", help="where the checkpoint goes; into the workspace by default")
     learn.add_argument("--seed", type=seed, metavar="S", help="by default the parent's, and 0 for the first")
@@ -354,7 +360,7 @@ def _add_evaluate(commands: Commands) -> None:
         metavar="NETWORK.onnx",
         help="for --only tuning: a network outside the dataset (the bundled sample without it)",
     )
-    evaluate.add_argument("--checkpoint", metavar="FILE", help="for --only tuning: what the warm runs start from")
+    evaluate.add_argument("--checkpoint", metavar="C", help="for --only tuning: what the warm runs start from")
     evaluate.add_argument("--trials", type=positive, metavar="N", help="for --only tuning: of either run (256)")
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tcl_core.command_line.checkpoint_choice import checkpoint_file
 from tcl_core.command_line.checkpoint_text import show_metrics
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
@@ -24,12 +25,13 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.hardware.detect import detect
     from tcl_core.training.train import TrainConfig, train
 
+    checkpoint = checkpoint_file(arguments.checkpoint, arguments.workspace)
     plain = TrainConfig(workspace=arguments.workspace, platform=arguments.platform)
     config = replace(
         plain,
         share=arguments.share,
         seed=arguments.seed,
-        checkpoint=None if arguments.checkpoint == COLD else arguments.checkpoint,
+        checkpoint=None if checkpoint == COLD else checkpoint,
         out=arguments.out,
         processes=detect().cores,
         cost_model=CostModelConfig(name=arguments.cost_model),

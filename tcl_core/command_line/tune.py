@@ -9,13 +9,14 @@ from typing import Any
 
 from platformdirs import user_data_path
 
+from tcl_core.command_line.checkpoint_choice import checkpoint_file
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import make_parser
 from tcl_core.command_line.paths import absolute
 from tcl_core.command_line.watch import RunWatch
-from tcl_core.config import COLD, Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
+from tcl_core.config import Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, RunStarted
 
@@ -48,20 +49,21 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
     """The run that the options describe.
 
     Raises:
-        UserError: a path of theirs leads nowhere.
+        UserError: a path of theirs leads nowhere, or there is no such checkpoint.
     """
     budget_minutes = arguments.minutes
     if budget_minutes is None and arguments.trials is None:
         budget_minutes = _MINUTES if arguments.network else _SAMPLE_MINUTES
     name = Path(arguments.network).stem if arguments.network else "sample"
-    workspace = arguments.workspace or user_data_path("tcl-studio", appauthor=False) / "workspaces" / name
+    usual = user_data_path("tcl-studio", appauthor=False) / "workspaces" / name
+    workspace = absolute(arguments.workspace or usual)
     return RunConfig(
         network=absolute(arguments.network) if arguments.network else None,
-        workspace=absolute(workspace),
+        workspace=workspace,
         target=arguments.target,
         threads=arguments.threads,
         seed=arguments.seed,
-        checkpoint=_checkpoint(arguments.checkpoint),
+        checkpoint=checkpoint_file(arguments.checkpoint, workspace),
         budget=Budget(trials=arguments.trials, minutes=budget_minutes, task_trials=tuple(arguments.task_trials)),
         network_config=NetworkConfig(shapes=tuple(arguments.shape)),
         cost_model=CostModelConfig(name=arguments.cost_model),
@@ -89,10 +91,6 @@ def repeated_config(arguments: argparse.Namespace) -> RunConfig:
     with Workspace.open(folder, create=False, read_only=True) as workspace:
         run = choose_run(workspace, arguments.repeat, None)
     return replace(run.config, workspace=str(folder))
-
-
-def _checkpoint(text: str | None) -> str | None:
-    return absolute(text) if text not in {None, COLD} else text
 
 
 def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[str, Any]:

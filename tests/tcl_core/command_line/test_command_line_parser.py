@@ -34,13 +34,20 @@ def test_a_run_is_described_by_its_options() -> None:
     assert (config.library.rtol, config.library.atol) == (0.01, 1e-3)
 
 
-def test_a_run_starts_from_a_file_from_nothing_or_from_what_there_is() -> None:
+def test_a_run_starts_from_a_file_from_nothing_or_from_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def checkpoint(*line: str) -> str | None:
         return make_config(make_parser().parse_args(["tune", *line])).checkpoint
 
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.safetensors").touch()
     assert checkpoint() is None
     assert checkpoint("--checkpoint", "none") == "none"
-    assert checkpoint("--checkpoint", "a/b.safetensors") == str(Path("a/b.safetensors").resolve())
+    assert checkpoint("--checkpoint", "a/b.safetensors") == str(tmp_path / "a" / "b.safetensors")
+    with pytest.raises(UserError, match=r"no checkpoint b in what ships .*, and no such file"):
+        checkpoint("--checkpoint", "b", "--workspace", "yet to be made")
 
 
 def test_a_collection_is_described_by_its_options() -> None:

@@ -27,7 +27,6 @@ def test_links_are_followed_and_nothing_need_be_there(tmp_path: Path) -> None:
         "tune LOOP --workspace w",
         "tune LOOP/net.onnx --workspace w",
         "tune --workspace LOOP",
-        "tune --workspace w --checkpoint LOOP",
         "tune --workspace LOOP --repeat 1",
         "collect LOOP --workspace w --per-task 1",
         "collect net.onnx --workspace LOOP --per-task 1",
