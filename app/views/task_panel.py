@@ -54,6 +54,7 @@ class TaskPanel(QWidget):
         self._facts = label("", "muted")
         self._facts.setMinimumWidth(40)
         self._following = False
+        self._chosen = ""
         self._filter = QLineEdit()
         self._filter.setPlaceholderText(tr("Filter tasks"))
         self._filter.setAccessibleName(tr("Filter tasks by name"))
@@ -81,6 +82,7 @@ class TaskPanel(QWidget):
         layout.setContentsMargins(8, 6, 8, 8)
         layout.addWidget(self._stack)
         tasks.modelReset.connect(self._refresh)
+        tasks.modelReset.connect(self._keep_chosen)
         run.changed.connect(self._refresh)
         self._refresh()
 
@@ -152,8 +154,17 @@ class TaskPanel(QWidget):
         return content
 
     def _narrow(self, text: str) -> None:
+        """What the filter hides stays selected elsewhere, and here as soon as it is seen again."""
+        self._following = True
         self.proxy.setFilterFixedString(text)
+        self._keep_chosen()
         self._tell_no_match()
+
+    def _keep_chosen(self) -> None:
+        """The selection of before, without a word to anybody."""
+        self._following = True
+        self._show_chosen()
+        self._following = False
 
     def _tell_no_match(self) -> None:
         text = self._filter.text()
@@ -162,14 +173,19 @@ class TaskPanel(QWidget):
 
     def select_task(self, task_key: str) -> None:
         """Select a task's row; "" selects nothing. One that the filter hides is selected elsewhere all the same."""
-        model = self.proxy
-        for row in range(model.rowCount()):
-            if task_key and model.index(row, 0).data(KEY_ROLE) == task_key:
+        if task_key == self._chosen:
+            self._keep_chosen()
+            return
+        self._chosen = task_key
+        self._keep_chosen()
+        self.task_selected.emit(task_key)
+
+    def _show_chosen(self) -> None:
+        for row in range(self.proxy.rowCount()):
+            if self._chosen and self.proxy.index(row, 0).data(KEY_ROLE) == self._chosen:
                 self.table.selectRow(row)
                 return
-        self._following = bool(task_key)
         self.table.clearSelection()
-        self._following = False
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
@@ -189,4 +205,5 @@ class TaskPanel(QWidget):
     def _tell_selection(self, _selected: QItemSelection, _deselected: QItemSelection) -> None:
         rows: list[QModelIndex] = self.table.selectionModel().selectedRows()
         if not self._following:
-            self.task_selected.emit(str(rows[0].data(KEY_ROLE)) if rows else "")
+            self._chosen = str(rows[0].data(KEY_ROLE)) if rows else ""
+            self.task_selected.emit(self._chosen)

@@ -99,6 +99,23 @@ def test_a_filter_that_matches_nothing_says_so(open_studio: Open, qtbot: QtBot) 
     assert panel.proxy.rowCount() == 15 and not panel._no_match.isVisible()
 
 
+def test_what_a_filter_hides_stays_selected_and_is_seen_again(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    panel, plots = studio.window.task_panel, studio.window.plots_panel
+    panel.table.selectRow(2)
+    key, rows = plots.chosen_task, panel.table.selectionModel().selectedRows
+    panel._filter.setText("nothing has this name")
+    assert not rows() and plots.chosen_task == key == studio.models.schedules.task_key
+    panel._filter.clear()
+    assert [index.row() for index in rows()] == [2] and plots.chosen_task == key
+    panel._tasks.beginResetModel()
+    panel._tasks.endResetModel()
+    assert [index.row() for index in rows()] == [2], "a run of the same network begins"
+    panel.table.clearSelection()
+    assert plots.chosen_task == ""
+
+
 def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     open_sample(qtbot, studio)
