@@ -197,12 +197,14 @@ def test_what_a_person_waits_for_is_not_gathered(watch: Callable[..., Watch], qt
     seen = watch(studio_engines.supposing)
     qtbot.waitUntil(lambda: seen.count(events.EngineReady) == 1, timeout=WAIT_MS)
     question = what_if_events.ScoreWhatIf(request=1, workspace="w", platform="p", candidate=recorded_what_if.OWN)
+    took_s = []
     for count in range(1, 9):
         asked = time.perf_counter()
         seen.thread.send(question)
         qtbot.waitUntil(lambda: seen.count(what_if_events.WhatIfScored) == count, timeout=WAIT_MS)  # noqa: B023
-        took_s = time.perf_counter() - asked
-    assert took_s < BATCH_S / 2, "an answer on the heels of another"
+        took_s.append(time.perf_counter() - asked)
+    # Gathered, all but the first would wait for the end of a batch; on a busy machine one or another may.
+    assert min(took_s[1:]) < BATCH_S / 2, "an answer on the heels of another"
 
 
 def test_commands_for_a_lost_engine_never_reach_the_next(watch: Callable[..., Watch]) -> None:

@@ -27,7 +27,7 @@ def test_stages_add_up_and_a_pause_costs_nothing() -> None:
     before = time.perf_counter() - clock.elapsed_s
     token.checkpoint()
     assert token.held_s > 0.1
-    assert time.perf_counter() - clock.elapsed_s - before == pytest.approx(token.held_s, abs=1e-3)
+    assert time.perf_counter() - clock.elapsed_s - before == pytest.approx(token.held_s, abs=0.05)
 
 
 def test_no_limit_means_none() -> None:
