@@ -173,12 +173,10 @@ class TaskPanel(QWidget):
 
     def select_task(self, task_key: str) -> None:
         """Select a task's row; "" selects nothing. One that the filter hides is selected elsewhere all the same."""
-        if task_key == self._chosen:
-            self._keep_chosen()
-            return
-        self._chosen = task_key
+        changed, self._chosen = task_key != self._chosen, task_key
         self._keep_chosen()
-        self.task_selected.emit(task_key)
+        if changed:
+            self.task_selected.emit(task_key)
 
     def _show_chosen(self) -> None:
         for row in range(self.proxy.rowCount()):

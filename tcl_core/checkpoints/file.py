@@ -59,6 +59,28 @@ def describe(path: Path) -> CheckpointFile:
     )
 
 
+def require_importable(path: Path) -> tuple[CheckpointFile, Origin]:
+    """A checkpoint that a workspace can take in, and where it comes from.
+
+    Raises:
+        UserError: not a checkpoint, damaged, of another feature vocabulary, or without lineage.
+    """
+    file = describe(path)
+    if not file.fits:
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {path} was made for feature vocabulary {file.layout.version} and this version uses "
+            "another; train it again with this version, or import one that was.",
+        )
+    if file.origin is None:
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {path} does not say which platform it comes from; export it from its workspace with "
+            "`checkpoints export` and import that file.",
+        )
+    return file, file.origin
+
+
 def stamp(path: Path, origin: Origin, out: Path | None = None) -> None:
     """Write the checkpoint at `path` again, to `out` where given, with its origin among its facts.
 

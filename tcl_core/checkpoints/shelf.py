@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcl_core.checkpoints.file import CheckpointFile, describe, stamp
+from tcl_core.checkpoints.file import CheckpointFile, describe, require_importable, stamp
 from tcl_core.checkpoints.origin import Origin
 from tcl_core.checkpoints.start import leads, shipped_paths
 from tcl_core.config import COST_MODELS, KNOWLEDGE_MODEL, LEARNED_MODEL
@@ -133,25 +133,13 @@ def import_checkpoint(workspace: Workspace, path: Path) -> Entry:
     Raises:
         UserError: not a checkpoint, damaged, of another feature vocabulary, without lineage, or there already.
     """
-    file = describe(path)
-    if not file.fits:
-        raise UserError(
-            "checkpoint",
-            f"The checkpoint {path} was made for feature vocabulary {file.layout.version} and this version uses "
-            "another; train it again with this version, or import one that was.",
-        )
-    if file.origin is None:
-        raise UserError(
-            "checkpoint",
-            f"The checkpoint {path} does not say which platform it comes from; export it from its workspace with "
-            "`checkpoints export` and import that file.",
-        )
+    file, origin = require_importable(path)
     for known in entries(workspace):
         if known.file and known.file.digest == file.digest and known.kind != SHIPPED:
             raise UserError("checkpoint", f"The workspace {workspace.path} has this checkpoint as {known.name}.")
-    copy = new_path(workspace, _foreign_stem(workspace, path.stem, file.origin.platform))
-    stamp(path, file.origin, copy)
-    return _entry(note(workspace, describe(copy)), copy, file.origin.kind)
+    copy = new_path(workspace, _foreign_stem(workspace, path.stem, origin.platform))
+    stamp(path, origin, copy)
+    return _entry(note(workspace, describe(copy)), copy, origin.kind)
 
 
 def remove_checkpoint(workspace: Workspace, name: str) -> Entry:

@@ -62,15 +62,15 @@ def choose_start(workspace: Workspace, platform: Platform, model: str, asked: st
         return check_asked(Path(asked), model)
     own = workspace.checkpoint_path(platform.fingerprint, model)
     default = _default(workspace, platform)
-    if default is not None and leads(default, own) and holds(describe(default), model):
-        return replace(check_asked(default, model), reason="default")
+    if default is not None and leads(default.path, own) and holds(default, model):
+        return replace(check_asked(default.path, model), reason="default")
     if own.exists():
         read_checkpoint(own, model, LAYOUT)
         return Start(path=own, reason="workspace")
     return _shipped(shipped_path(platform.kind), model)
 
 
-def _default(workspace: Workspace, platform: Platform) -> Path | None:
+def _default(workspace: Workspace, platform: Platform) -> CheckpointFile | None:
     """What a person made the start of all runs on the platform.
 
     Raises:
@@ -80,14 +80,13 @@ def _default(workspace: Workspace, platform: Platform) -> Path | None:
     if path is None:
         return None
     try:
-        describe(path)
+        return describe(path)
     except UserError as error:
         raise UserError(
             error.stage,
             f"The default that runs on {platform.name} start from cannot be used; choose another with main.py "
             f"checkpoints default, or none: {error}",
         ) from error
-    return path
 
 
 def leads(default: Path, own: Path) -> bool:

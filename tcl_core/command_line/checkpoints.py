@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
-from tcl_core.checkpoints.file import CheckpointFile
+from tcl_core.checkpoints.file import CheckpointFile, require_importable
 from tcl_core.checkpoints.shelf import (
     Entry,
     entries,
@@ -25,7 +24,6 @@ from tcl_core.command_line.output import Output
 from tcl_core.config import COLD
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
-from tcl_core.store.workspace import DATABASE
 from tcl_core.training.platform_choice import choose_platform
 
 
@@ -86,10 +84,7 @@ def _export(arguments: argparse.Namespace, output: Output) -> None:
 
 
 def _import(arguments: argparse.Namespace, output: Output) -> None:
-    if not (Path(arguments.workspace) / DATABASE).is_file():
-        # A refused file leaves no empty workspace behind.
-        with TemporaryDirectory() as folder, Workspace.open(Path(folder)) as trial:
-            import_checkpoint(trial, Path(arguments.file))
+    require_importable(Path(arguments.file))  # before a workspace is made for nothing
     with Workspace.open(Path(arguments.workspace), create=True) as workspace:
         entry = import_checkpoint(workspace, Path(arguments.file))
     _changed(f"imported as {entry.id}: {entry.path}", entry, output)

@@ -56,15 +56,17 @@ def positive(text: str) -> int:
 
 def seed(text: str) -> int:
     """A whole number from 0 to `_MOST_SEED`."""
-    if not text.isdigit() or int(text) > _MOST_SEED:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {_MOST_SEED:,}")
-    return int(text)
+    return _whole(text, 0, _MOST_SEED)
 
 
 def seeds(text: str) -> int:
     """A whole number from 1 to `_MOST_SEEDS`."""
-    if not text.isdigit() or not 1 <= int(text) <= _MOST_SEEDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {_MOST_SEEDS:,}")
+    return _whole(text, 1, _MOST_SEEDS)
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    if not text.isdigit() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
     return int(text)
 
 
