@@ -52,7 +52,7 @@ class CheckpointWiring(QObject):
         form.reopen_requested.connect(self.reopen)
         window.run_panel.past_runs.chosen.connect(self.repeat)
         window.banner.acted.connect(self._take_way_on)
-        self._made = ""
+        self._made = self._unchosen = ""
 
     def open_network(self, path: str | None) -> None:
         """Open a network as the form says; shapes belong to the network they were written for."""
@@ -110,12 +110,18 @@ class CheckpointWiring(QObject):
 
     def _note_made(self, path: str) -> None:
         self._made = path
+        if path == self._unchosen:
+            self._unchosen = ""
+            form = self._window.run_panel.form
+            if form.request.checkpoint is None:  # nothing was chosen in its place meanwhile
+                form.choose_checkpoint(path)
 
     def _forget(self, path: str) -> None:
-        """No run starts from a file that is gone."""
+        """No run starts from a file that is gone, until it is restored."""
         form = self._window.run_panel.form
         if form.request.checkpoint == path:
             form.choose_checkpoint(None)
+            self._unchosen = path
 
     def _listed(self) -> None:
         """Forms offer what the workspace has now; what was just made is selected."""

@@ -109,5 +109,9 @@ def write_stamped(save: Callable[[Path], None], origin: Origin, path: Path) -> N
             bare = Path(folder) / path.name
             save(bare)
             stamp(bare, origin, path)
-    except OSError as error:
-        raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {error.strerror}.") from error
+    except (OSError, UserError) as error:
+        cause = error.__cause__ if isinstance(error, UserError) else error
+        if not isinstance(cause, OSError):
+            raise
+        # Whichever file it was: the one beside it is ours, and is gone.
+        raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {cause.strerror}.") from cause

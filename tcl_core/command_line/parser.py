@@ -19,8 +19,8 @@ BENCH_OPTIONS = {
 
 _MOST_SEED = 2**31 - 1
 """The window's, too."""
-_MOST_SEEDS = 1_000
-"""Each trains every model of every table anew."""
+_MOST_SEEDS, _MOST_JOBS = 1_000, 256
+"""Each seed trains every model of every table anew; each process holds the dataset."""
 
 Shape = tuple[str, tuple[int, ...]]
 Commands: TypeAlias = "argparse._SubParsersAction[_Command]"
@@ -348,7 +348,7 @@ def _add_evaluate(commands: Commands) -> None:
     evaluate.add_argument("--seeds", type=seeds, default=5, metavar="N")
     evaluate.add_argument(
         "--jobs",
-        type=positive,
+        type=lambda text: _whole(text, 1, _MOST_JOBS),
         default=1,
         metavar="N",
         help="processes side by side; timed tables run alone all the same",

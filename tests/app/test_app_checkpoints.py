@@ -220,12 +220,16 @@ def test_export_remove_and_a_refused_import(studio: Studio, qtbot: QtBot, monkey
 def test_a_removal_can_be_undone(studio: Studio, qtbot: QtBot, tmp_path: Path) -> None:
     path = tmp_path / "own.safetensors"
     path.write_bytes(b"weights")
+    form = studio.window.run_panel.form
+    form.choose_checkpoint(str(path))
     studio.checkpoints.remove_checkpoint(checkpoint_samples.facts("own", path=str(path)))
     qtbot.waitUntil(lambda: studio.window.banner.action_button.text() == "Undo", timeout=WAIT_MS)
+    assert form.request.checkpoint is None
     path.unlink()
     click(qtbot, studio.window.banner.action_button)
     qtbot.waitUntil(lambda: studio.window.banner.text == "It is back.", timeout=WAIT_MS)
     assert path.read_bytes() == b"weights"
+    assert form.request.checkpoint == str(path)
 
 
 @pytest.fixture

@@ -86,21 +86,22 @@ def test_damage_is_one_sentence_that_names_the_file(make: Make, tmp_path: Path, 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("full", [1, 2])
 def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: int
 ) -> None:
     path = make(origin=origin_of(samples.platform()))
     before, calls = path.read_bytes(), []
 
-    def full_the_second_time(_: int) -> None:
+    def sync(_: int) -> None:
         calls.append(1)
-        if len(calls) == 2:
+        if len(calls) == full:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.fsync", full_the_second_time)
-    with pytest.raises(UserError, match="No space left on device"):
+    monkeypatch.setattr("os.fsync", sync)
+    with pytest.raises(UserError, match=f"The checkpoint {path} cannot be written: No space left on device"):
         save_stamped(RandomModel(LAYOUT, width=8, seed=9).save, origin_of(samples.platform()), path)
-    assert len(calls) == 2
+    assert len(calls) == full
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 

@@ -171,11 +171,14 @@ def test_an_empty_name_is_not_what_is_meant_without_one(
     assert f"argument {argument}: an empty text names nothing; give a name or a path" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("count", ["1001", "1000000000"])
-def test_more_seeds_than_anybody_waits_for(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("option", "count", "most"),
+    [("--seeds", "1001", "1,000"), ("--seeds", "1000000000", "1,000"), ("--jobs", "257", "256")],
+)
+def test_more_than_anybody_waits_for(option: str, count: str, most: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=str(BAD_INPUT)):
-        make_parser().parse_args(["evaluate", "--seeds", count])
-    assert f"'{count}' is not a whole number from 1 to 1,000" in capsys.readouterr().err
+        make_parser().parse_args(["evaluate", option, count])
+    assert f"'{count}' is not a whole number from 1 to {most}" in capsys.readouterr().err
 
 
 def test_help_is_done(capsys: pytest.CaptureFixture[str]) -> None:
