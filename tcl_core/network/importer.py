@@ -12,8 +12,6 @@ from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.ir import Op
-from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 from tvm.target import Target
 
 from tcl_core.config import NetworkConfig
@@ -24,6 +22,7 @@ from tcl_core.network.attention import widen_attention
 from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
+from tcl_core.network.frontend import Frontend
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.nodes import opset_of
 from tcl_core.network.panels import lay_out_weights
@@ -35,9 +34,6 @@ from tcl_core.network.tokens import lengthen_rows
 from tcl_core.onnx_names import names_as_identifiers
 
 _FLOAT_BITS = 32
-_TAKE = Op.get("relax.take")
-_HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
-"""The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
 _WITHOUT = "export the network without such operators"
 
 
@@ -123,43 +119,6 @@ def _require_supported(model: Any) -> None:
     raise UserError("network", f"{subject} {named}{more} cannot be imported by TVM; {mend}.")
 
 
-class _NamingImporter(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
-    """TVM's frontend, remembering the node it is at: its exceptions name neither node nor operator.
-
-    It lowers `Clip` at once, and no pass sees an operator there any more; here it stays two of relax's. Its `Gather`
-    reads anywhere in memory for an index out of bounds, a word that no table holds; here it reads the nearest entry.
-    """
-
-    at_node = ""
-    at_operator = ""
-
-    def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
-        self.at_node = str(attrs.get("tvm_custom", {}).get("name", ""))
-        self.at_operator = op_name
-        if op_name == "Clip" and len(inputs) > 1:
-            return self._clip(*inputs)
-        if op_name == "RoiAlign" and opset >= _HALF_PIXELS and attrs.get("coordinate_transformation_mode") in _HALF:
-            raise ValueError("its boxes are read at whole pixels, not at half ones")
-        made = super()._convert_operator(op_name, inputs, attrs, opset)
-        if op_name == "OneHot":
-            made = self._as(inputs[-1], made)
-        if isinstance(made, relax.Call) and made.op == _TAKE:
-            return self.bb.normalize(relax.op.take(*made.args, axis=made.attrs.axis, mode="clip"))
-        return made
-
-    def _as(self, like: Any, value: Any) -> Any:
-        """In the type of `like`: what is one hot comes in 64-bit floats there, whatever its values are."""
-        value = self.bb.normalize(value)
-        wanted = like.ty.dtype
-        return value if value.ty.dtype == wanted else self.bb.normalize(relax.op.astype(value, wanted))
-
-    def _clip(self, value: Any, low: Any = None, high: Any = None) -> Any:
-        """From opset 11 on bounds are inputs, and each may be missing."""
-        if low is not None:
-            value = self.bb.normalize(relax.op.maximum(value, low))
-        return value if high is None else self.bb.normalize(relax.op.minimum(value, high))
-
-
 def _first_that_imports(candidates: list[Any]) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
     issues: list[ImportIssue] = []
     for model in candidates:
@@ -176,7 +135,7 @@ def _first_that_imports(candidates: list[Any]) -> tuple[Any, Any, tuple[ImportIs
 
 def _import(model: Any) -> tuple[Any, ImportIssue | None]:
     opset = opset_of(model)
-    importer = _NamingImporter({}, "float32")
+    importer = Frontend({}, "float32")
     # The frontend prints the inputs of a failing node and warns of every renamed input.
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), names_as_identifiers():
         warnings.simplefilter("ignore")

@@ -109,7 +109,14 @@ def _check_versions(path: Path, model: Any) -> None:
             f"'{path}' has IR version {model.ir_version}, but only 3 to {onnx.IR_VERSION} can be read; "
             "export it again with another version of the exporter.",
         )
-    opset = next((entry.version for entry in model.opset_import if entry.domain in STANDARD), None)
+    opsets = {entry.domain: entry.version for entry in model.opset_import}
+    opset = next((version for domain, version in opsets.items() if domain in STANDARD), None)
+    if opset is None and opsets:
+        raise UserError(
+            "network",
+            f"'{path}' has operators of {' and '.join(sorted(opsets))} alone, which TVM does not import; open a "
+            "network of ONNX's own.",
+        )
     if opset is None:
         raise UserError("network", f"'{path}' names no opset, so it is probably cut short; copy or export it again.")
     if not OPSETS[0] <= opset <= OPSETS[1]:

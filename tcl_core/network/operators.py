@@ -16,7 +16,7 @@ from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
 from tcl_core.network.functions import inline_local, inline_standard
 from tcl_core.network.group_norms import spell_out_group_norms
-from tcl_core.network.nodes import STANDARD, all_nodes
+from tcl_core.network.nodes import STANDARD, all_nodes, branches
 from tcl_core.network.opsets import raise_opset
 from tcl_core.network.recurrent import RECURRENT, obstacle
 from tcl_core.network.skeleton import with_weights, without_weights
@@ -31,6 +31,8 @@ _CONTRIBUTED = frozenset({
     "SkipLayerNormalization",
 })  # fmt: skip
 """Names in the frontend's map that mean operators of the domain com.microsoft (TVM 0.27)."""
+_NORMALIZED = "LayerNormalization"
+"""The frontend gives zeros for its mean and deviation, which a network seldom reads."""
 _ELSEWHERE = frozenset({"If", "Constant"})
 """Handled by the frontend outside its map."""
 
@@ -66,7 +68,15 @@ def spell_out(model: Any) -> Any:
 
 def unsupported_nodes(model: Any) -> list[Any]:
     """Every node that the frontend does not know, in the graph's order, branches of `If` included."""
-    return [node for node in all_nodes(model.graph) if not supported(node.domain, node.op_type)]
+    nodes = list(all_nodes(model.graph))
+    graphs = [model.graph, *(branch for node in nodes for branch in branches(node))]
+    read = {each.name for graph in graphs for each in graph.output}.union(*(node.input for node in nodes)) - {""}
+    return [
+        node
+        for node in nodes
+        if not supported(node.domain, node.op_type)
+        or (node.op_type == _NORMALIZED and not read.isdisjoint(node.output[1:]))
+    ]
 
 
 def unsupported_issues(model: Any) -> tuple[ImportIssue, ...]:

@@ -164,31 +164,6 @@ def test_an_index_out_of_bounds_reads_the_nearest_entry(tools: Any, capfd: pytes
     assert read.numpy().tolist() == [[2, 3], [4, 5], [4, 5], [4, 5]]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_what_is_one_hot_has_the_type_of_its_values(tools: Any, dtype: str) -> None:
-    model = tools.model(
-        [tools.node("OneHot", ["x", "depth", "values"], ["y"])],
-        [tools.value("x", [3], onnx.TensorProto.INT64)],
-        [tools.value("y", [3, 4], onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))],
-        [tools.tensor("depth", np.array(4)), tools.tensor("values", np.array([0, 1], dtype))],
-    )
-    module = imported(tools.save(model)).module
-    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target(json.loads(TARGET))), tvm.cpu())
-    found = machine["main"](tvm.runtime.tensor(np.array([2, 0, 3]))).numpy()
-    assert found.dtype == dtype and found.argmax(axis=1).tolist() == [2, 0, 3]
-
-
-def test_boxes_at_half_pixels_are_refused_by_name(tools: Any) -> None:
-    model = tools.model(
-        [tools.node("RoiAlign", ["x", "boxes", "at"], ["y"], name="align", output_height=2, output_width=2)],
-        [tools.value("x", [1, 1, 8, 8]), tools.value("boxes", [2, 4])],
-        [tools.value("y", [2, 1, 2, 2])],
-        [tools.tensor("at", np.zeros(2, np.int64))],
-    )
-    with pytest.raises(UserError, match=r"Node 'align' \(RoiAlign\) .* at whole pixels"):
-        imported(tools.save(model))
-
-
 def test_what_an_index_reads_goes_into_a_product(tools: Any) -> None:
     """As the first token of a transformer's output does."""
     nodes = [tools.node("Gather", ["x", "first"], ["token"], axis=1), tools.node("Gemm", ["token", "w"], ["y"])]

@@ -187,6 +187,14 @@ def test_versions_outside_the_range_are_refused(tools: Any) -> None:
     assert "IR version" in refusal(tools.save(model))
 
 
+def test_operators_of_another_domain_alone_are_refused_by_its_name(tools: Any) -> None:
+    model = tools.dense()
+    del model.opset_import[:]
+    assert "names no opset, so it is probably cut short" in refusal(tools.save(model))
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 3))
+    assert "has operators of ai.onnx.ml alone" in refusal(tools.save(model))
+
+
 def test_initializers_among_the_inputs_are_constants(tools: Any) -> None:
     model = tools.dense()
     model.ir_version = 3

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnxruntime
+import pytest
+import tvm
+from tvm import relax
+
+from tcl_core.config import NetworkConfig
+from tcl_core.errors import UserError
+from tcl_core.network.importer import import_network
+from tcl_core.network.load import load_network
+
+TARGET = json.dumps({"kind": "llvm", "mcpu": "x86-64-v3", "num-cores": 2})
+FLOAT, DOUBLE, INT64, BOOL = (
+    onnx.TensorProto.FLOAT,
+    onnx.TensorProto.DOUBLE,
+    onnx.TensorProto.INT64,
+    onnx.TensorProto.BOOL,
+)
+
+
+def module_of(path: Path) -> Any:
+    return import_network(load_network(path, NetworkConfig()), TARGET, NetworkConfig()).module
+
+
+def run(module: Any, *inputs: Any) -> list[Any]:
+    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target(json.loads(TARGET))), tvm.cpu())
+    found = machine["main"](*map(tvm.runtime.tensor, inputs))
+    return [each.numpy() for each in (found if hasattr(found, "__len__") else [found])]
+
+
+def agree(path: Path, *inputs: Any) -> list[Any]:
+    """What TVM makes of a network, which is what onnxruntime makes of it."""
+    session = onnxruntime.InferenceSession(str(path))
+    wanted = session.run(None, dict(zip((each.name for each in session.get_inputs()), inputs, strict=True)))
+    found = run(module_of(path), *inputs)
+    assert [each.dtype for each in found] == [each.dtype for each in wanted]
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    return found
+
+
+def test_an_index_out_of_bounds_reads_the_nearest_entry(tools: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """TVM's own reading ends the process for it, at best, and says so in a warning on every import."""
+    model = tools.model(
+        [tools.node("Gather", ["table", "x"], ["y"], axis=0)],
+        [tools.value("x", [4], INT64)],
+        [tools.value("y", [4, 2])],
+        [tools.tensor("table", np.arange(6, dtype=np.float32).reshape(3, 2))],
+    )
+    module = module_of(tools.save(model))
+    assert capfd.readouterr() == ("", "")
+    assert run(module, np.array([1, 1 << 40, -1, 3]))[0].tolist() == [[2, 3], [4, 5], [4, 5], [4, 5]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_what_is_one_hot_has_the_type_of_its_values(tools: Any, dtype: str) -> None:
+    model = tools.model(
+        [tools.node("OneHot", ["x", "depth", "values"], ["y"])],
+        [tools.value("x", [3], INT64)],
+        [tools.value("y", [3, 4], onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))],
+        [tools.tensor("depth", np.array(4)), tools.tensor("values", np.array([0, 1], dtype))],
+    )
+    (found,) = agree(tools.save(model), np.array([2, 0, 3]))
+    assert found.argmax(axis=1).tolist() == [2, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [({}, "at whole pixels"), ({"mode": "max", "coordinate_transformation_mode": "output_half_pixel"}, "its maxima")],
+)
+def test_regions_that_are_read_otherwise_are_refused_by_name(
+    tools: Any, attributes: dict[str, Any], message: str
+) -> None:
+    node = tools.node(
+        "RoiAlign", ["x", "boxes", "at"], ["y"], name="align", output_height=2, output_width=2, **attributes
+    )
+    model = tools.model(
+        [node],
+        [tools.value("x", [1, 1, 8, 8]), tools.value("boxes", [2, 4])],
+        [tools.value("y", [2, 1, 2, 2])],
+        [tools.tensor("at", np.zeros(2, np.int64))],
+    )
+    with pytest.raises(UserError, match=rf"Node 'align' \(RoiAlign\) .* {message}"):
+        module_of(tools.save(model))
+
+
+@pytest.mark.parametrize("attributes", [{}, {"detect_negative": 0}, {"detect_positive": 0}])
+def test_one_sign_of_infinity_may_be_asked_for(tools: Any, attributes: dict[str, int]) -> None:
+    model = tools.model(
+        [tools.node("IsInf", ["x"], ["y"], **attributes)], [tools.value("x", [4])], [tools.value("y", [4], BOOL)]
+    )
+    agree(tools.save(model), np.array([1, np.inf, -np.inf, np.nan], np.float32))
+
+
+def test_a_dropout_tells_in_truths_that_it_kept_all(tools: Any) -> None:
+    nodes = [tools.node("Dropout", ["x"], ["d", "kept"]), tools.node("Relu", ["d"], ["y"])]
+    outputs = [tools.value("y", [2, 3]), tools.value("kept", [2, 3], BOOL)]
+    model = tools.model(nodes, [tools.value("x", [2, 3])], outputs)
+    agree(tools.save(model), np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent"), [(FLOAT, INT64), (FLOAT, FLOAT), (INT64, INT64), (INT64, FLOAT), (FLOAT, DOUBLE)]
+)
+def test_base_and_exponent_may_be_of_two_types(tools: Any, base: int, exponent: int) -> None:
+    types = [onnx.helper.tensor_dtype_to_np_dtype(each) for each in (base, exponent)]
+    model = tools.model(
+        [tools.node("Pow", ["x", "two"], ["y"])],
+        [tools.value("x", [3], base)],
+        [tools.value("y", [3], base)],
+        [tools.tensor("two", np.array([2, 3, 0], types[1]))],
+    )
+    agree(tools.save(model), np.array([3, -2, 5], types[0]))
+
+
+@pytest.mark.parametrize("read", [("y",), ("y", "mean"), ("y", "mean", "deviation")])
+def test_a_layer_normalization_tells_its_mean_and_deviation(tools: Any, read: tuple[str, ...]) -> None:
+    sizes = {"y": [2, 3, 8], "mean": [2, 3, 1], "deviation": [2, 3, 1]}
+    model = tools.model(
+        [tools.node("LayerNormalization", ["x", "scale", "bias"], list(sizes))],
+        [tools.value("x", [2, 3, 8])],
+        [tools.value(name, sizes[name]) for name in read],
+        [tools.tensor(name, np.linspace(0.5, 1.5, 8, dtype=np.float32)) for name in ("scale", "bias")],
+    )
+    path = tools.save(model)
+    agree(path, np.random.default_rng(0).normal(size=(2, 3, 8)).astype(np.float32))
+    whole = any("layer_norm" in variable.name_hint for variable in module_of(path).get_global_vars())
+    assert whole is (read == ("y",))  # taken apart only where that is needed
