@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, te, tirx
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
-_TAKE = Op.get("relax.take")
+_TAKE, _MAX = Op.get("relax.take"), Op.get("relax.max")
 _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
 """The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
 _FLOATS = {"float16", "float32", "float64"}
@@ -123,6 +123,34 @@ def _power(node: _Node) -> Any:
     return node.value(relax.op.power(node.value(base, within), node.value(exponent, within)), wanted)
 
 
+def _reduce_max(node: _Node) -> Any:
+    """Of nothing but minus infinity it is that, where TVM gives the least finite number.
+
+    By this the standard's `Attention` knows a row that is masked altogether. In other places, the global maximum of a
+    picture first of all, it stays relax's operator, which a layout moves through.
+    """
+    made = node.convert(node.inputs)
+    if not isinstance(made, relax.Call) or made.op != _MAX or str(made.ty.dtype) not in _FLOATS:
+        return made
+    rank = made.args[0].ty.ndim
+    if made.attrs.axis is None or [int(axis) % rank for axis in made.attrs.axis] != [rank - 1]:
+        return made
+    return node.value(node.builder.call_te(_greatest, made.args[0], bool(made.attrs.keepdims)))
+
+
+def _greatest(value: Any, keepdims: bool) -> Any:
+    """Along the last axis."""
+    greatest = te.comm_reducer(
+        lambda one, other: tirx.max(one, other),  # noqa: PLW0108 - it takes functions of Python only
+        lambda dtype: tirx.const(float("-inf"), dtype),
+        name="greatest",
+    )
+    along = te.reduce_axis((0, value.shape[-1]), name="along")
+    shape = [*value.shape[:-1], 1] if keepdims else value.shape[:-1]
+    rows = len(value.shape) - 1
+    return te.compute(shape, lambda *at: greatest(value[(*at[:rows], along)], axis=along), name="greatest")
+
+
 def _roi_align(node: _Node) -> Any:
     if node.opset >= _HALF_PIXELS and node.attrs.get("coordinate_transformation_mode") in _HALF:
         raise ValueError("its boxes are read at whole pixels, not at half ones")
@@ -137,5 +165,6 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "IsInf": _is_inf,
     "OneHot": _one_hot,
     "Pow": _power,
+    "ReduceMax": _reduce_max,
     "RoiAlign": _roi_align,
 }

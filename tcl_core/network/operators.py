@@ -16,10 +16,11 @@ from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
 from tcl_core.network.functions import inline_local, inline_standard
 from tcl_core.network.group_norms import spell_out_group_norms
-from tcl_core.network.nodes import STANDARD, all_nodes, branches
+from tcl_core.network.nodes import STANDARD, all_nodes, branches, name_new_nodes
 from tcl_core.network.opsets import raise_opset
 from tcl_core.network.recurrent import RECURRENT, obstacle
 from tcl_core.network.skeleton import with_weights, without_weights
+from tcl_core.network.whole_numbers import spell_out_whole_numbers
 
 _CONTRIBUTED = frozenset({
     "AllClassNMS",
@@ -57,13 +58,20 @@ def spell_out(model: Any) -> Any:
     A network of an old opset is brought to `opsets.TARGET` on the way, before anything reads its nodes.
     """
     light = without_weights(model)
-    made = spell_out_group_norms(raise_opset(inline_local(light)))
+    made = spell_out_group_norms(raise_opset(_without_whole_numbers(inline_local(light))))
     tried: set[str] = set()
     # A definition may hold operators that again are lacking.
     while lacking := {node.op_type for node in unsupported_nodes(made) if node.domain in STANDARD} - tried:
         made = inline_standard(made, lacking)
         tried |= lacking
     return model if made is light else with_weights(made, model)
+
+
+def _without_whole_numbers(model: Any) -> Any:
+    made = spell_out_whole_numbers(model)
+    if made is not model:
+        name_new_nodes(made.graph, model.graph)
+    return made
 
 
 def unsupported_nodes(model: Any) -> list[Any]:

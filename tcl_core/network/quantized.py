@@ -16,7 +16,7 @@ from tvm.ir import Op
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import Array, along_axis, constant_array, static_shape
-from tcl_core.network.rewriting import rewritten
+from tcl_core.network.rewriting import op_name, rewritten
 
 _QUANTIZE, _DEQUANTIZE = "relax.quantize", "relax.dequantize"
 _AS_TYPE = Op.get("relax.astype")
@@ -32,7 +32,22 @@ def spell_out_quantization(module: Any) -> Any:
 
     As `LegalizeOps` has it: clip(round(x / scale) + zero point), halves to even, and (q - zero point) scale.
     """
-    return rewritten(module, _Speller(module))
+    # A variable that is another one's name ends the way of a layout.
+    return relax.transform.CanonicalizeBindings()(rewritten(module, _Speller(module)))
+
+
+def is_quantized(module: Any) -> bool:
+    """Whether anything is rounded to whole numbers in it."""
+    found: list[Any] = []
+
+    def look(expression: Any) -> None:
+        if op_name(expression) == _QUANTIZE:
+            found.append(expression)
+
+    for _, function in module.functions_items():
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(function, look)
+    return bool(found)
 
 
 @mutator
@@ -63,7 +78,7 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         emit = self.builder_.emit
         # Bounds are whole numbers: to cut before rounding comes to the same, and keeps `_ROUNDER` in its range.
         least, most = (_constant(bound - zero) for bound in _BOUNDS[dtype])
-        scaled = emit(relax.op.divide(data, _constant(scale)))
+        scaled = data if (scale == 1).all() else emit(relax.op.divide(data, _constant(scale)))
         cut = emit(relax.op.minimum(emit(relax.op.maximum(scaled, least)), most))
         rounder = _constant(_ROUNDER)
         rounded = emit(relax.op.subtract(emit(relax.op.add(cut, rounder)), rounder))
@@ -79,7 +94,7 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if off_zero is None:
             number = self.builder_.emit(relax.op.astype(data, "float32"))
             off_zero = self.builder_.emit(relax.op.subtract(number, _constant(zero)))
-        return relax.op.multiply(off_zero, _constant(scale))
+        return off_zero if (scale == 1).all() else relax.op.multiply(off_zero, _constant(scale))
 
     def _written_off_zero(self, data: Any, zero: Array) -> Any:
         """What `data` is off that zero point, where it was quantised with the same here; else None."""

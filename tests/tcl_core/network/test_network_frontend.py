@@ -134,3 +134,39 @@ def test_a_layer_normalization_tells_its_mean_and_deviation(tools: Any, read: tu
     agree(path, np.random.default_rng(0).normal(size=(2, 3, 8)).astype(np.float32))
     whole = any("layer_norm" in variable.name_hint for variable in module_of(path).get_global_vars())
     assert whole is (read == ("y",))  # taken apart only where that is needed
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [[-1], [1, 2], [1]])
+def test_the_greatest_of_a_row(tools: Any, keepdims: int, axes: list[int]) -> None:
+    shape = [(1 if keepdims else 0) if at in {axis % 3 for axis in axes} else size for at, size in enumerate((2, 3, 4))]
+    model = tools.model(
+        [tools.node("ReduceMax", ["x", "axes"], ["y"], keepdims=keepdims)],
+        [tools.value("x", [2, 3, 4])],
+        [tools.value("y", [size for size in shape if size])],
+        [tools.tensor("axes", np.array(axes))],
+    )
+    agree(tools.save(model), np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32))
+
+
+def test_a_row_of_minus_infinity_has_nothing_greater(tools: Any) -> None:
+    nodes = [tools.node("ReduceMax", ["x", "axes"], ["y"])]
+    values = [tools.value("x", [2, 3])], [tools.value("y", [2, 1])]
+    model = tools.model(nodes, *values, [tools.tensor("axes", np.array([1]))])
+    data = np.array([[-np.inf] * 3, [-np.inf, np.finfo(np.float32).min, -np.inf]], np.float32)
+    agree(tools.save(model), data)
+
+
+def test_an_attention_gives_zeros_for_what_is_masked_altogether(tools: Any) -> None:
+    shape, mask = [1, 2, 4, 8], np.ones((4, 4), np.bool_)
+    mask[1] = False
+    model = tools.model(
+        [tools.node("Attention", ["q", "k", "v", "mask"], ["y"])],
+        [tools.value(name, shape) for name in "qkv"] + [tools.value("mask", [4, 4], BOOL)],
+        [tools.value("y", shape)],
+        opset=23,
+    )
+    generator = np.random.default_rng(0)
+    inputs = [generator.normal(size=shape).astype(np.float32) for _ in "qkv"]
+    (found,) = agree(tools.save(model), *inputs, mask)
+    assert not found[:, :, 1].any() and found[:, :, 0].all()

@@ -173,10 +173,11 @@ def test_what_an_index_reads_goes_into_a_product(tools: Any) -> None:
 
 
 def test_of_a_network_in_whole_numbers_pairs_are_asked_for(tools: Any) -> None:
+    """Where an operator has one scale for each row, and not for each column."""
     parameters = [f"{name}{of}" for name in ("scale", "zero") for of in "xwy"]
     node = tools.node("QLinearMatMul", ["x", "scalex", "zerox", "w", "scalew", "zerow", "scaley", "zeroy"], ["y"])
-    weights = [tools.tensor(name, np.float32(1) if name.startswith("s") else np.uint8(0)) for name in parameters]
-    weights.append(tools.tensor("w", np.ones((4, 4), np.uint8)))
+    weights = [tools.tensor(name, np.float32(1) if name.startswith("s") else np.uint8(0)) for name in parameters[1:]]
+    weights += [tools.tensor("w", np.ones((4, 4), np.uint8)), tools.tensor("scalex", np.ones(2, np.float32))]
     byte = onnx.TensorProto.UINT8
     model = tools.model([node], [tools.value("x", [2, 4], byte)], [tools.value("y", [2, 4], byte)], weights)
     with pytest.raises(UserError, match=r"\(QLinearMatMul\) cannot be imported by TVM; quantise it with pairs"):

@@ -1,0 +1,258 @@
+"""Operators on whole numbers (`QLinearConv`, `QGemm`, ...) as floats that hold whole numbers.
+
+This is how networks are written that onnxruntime's quantiser makes in its format QOperator, and TVM's frontend lacks
+nearly all of them. A product is taken of what both sides are off their zero points, brought to the scale of its result
+by one factor and rounded there, in the order of onnxruntime's kernels: so that the bytes are the same as long as a sum
+stays below 2^24, where float32 holds every whole number. Rounding and bounds are left to a `QuantizeLinear` of scale 1,
+which `quantized` knows to spell out. Operators without sums are put between a `DequantizeLinear` and a
+`QuantizeLinear`.
+
+What is left as it is, and refused later by name: scales by channel that are computed, scales by row of a left-hand
+side, channels that come last, a `QLinearSoftmax` over several axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+from numpy.typing import NDArray
+
+from tcl_core.network.nodes import STANDARD, attributes_of, opset_of
+
+_CONTRIBUTED = "com.microsoft"
+_SOFTMAX_OF_ONE_AXIS = _ZERO_BY_CHANNEL = 13
+"""Opset from which a softmax is over one axis, not over all from one on, and a zero point may be of a channel."""
+
+Array = NDArray[Any]
+
+
+class _Stays(Exception):
+    """The node is of a form that is not spelled out here."""
+
+
+def spell_out_whole_numbers(model: Any) -> Any:
+    """A copy without those operators; the model itself where it has none. Branches of `If` are not looked into."""
+    if not any(_spelling(node) for node in model.graph.node):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
+    ranks |= {each.name: len(each.type.tensor_type.shape.dim) for each in model.graph.input}
+    opset = opset_of(model)
+    del made.graph.node[:]
+    for node in model.graph.node:
+        spell, new = _spelling(node), _Nodes(source=node, constants=constants, ranks=ranks, opset=opset)
+        try:
+            if spell is not None:
+                spell(new)
+        except _Stays:
+            spell = None
+        made.graph.node.extend(new.nodes if spell else [node])
+        made.graph.initializer.extend(new.tensors if spell else [])
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Nodes:
+    """What stands in for one node.
+
+    Attributes:
+        constants: initializers by name (`onnx.TensorProto`).
+        ranks: of initializers and inputs of the graph.
+        opset: of the default domain.
+    """
+
+    source: Any
+    constants: Mapping[str, Any]
+    ranks: Mapping[str, int]
+    opset: int
+    nodes: list[Any] = field(default_factory=list)
+    tensors: list[Any] = field(default_factory=list)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return attributes_of(self.source)
+
+    def inputs(self, count: int) -> list[str]:
+        """So many inputs; "" where one is left out."""
+        given = list(self.source.input)
+        return [*given, *[""] * (count - len(given))]
+
+    def array(self, name: str) -> Array | None:
+        """A constant's value; None where it is not known."""
+        tensor = self.constants.get(name)
+        return None if tensor is None else onnx.numpy_helper.to_array(tensor)
+
+    def constant(self, value: Any) -> str:
+        name = f"{self.source.output[0]}.constant{len(self.tensors)}"
+        self.tensors.append(onnx.numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def add(self, operator: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
+        """A node of the default domain; its output's name, the source's own where that is given."""
+        output = output or f"{self.source.output[0]}.whole{len(self.nodes)}"
+        self.nodes.append(onnx.helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def floats(self, value: str, output: str = "") -> str:
+        return self.add("Cast", [value], output, to=onnx.TensorProto.FLOAT)
+
+    def off_zero(self, value: str, zero: str, axis: int | None = None) -> str:
+        """What whole numbers are off their zero point, in float32.
+
+        Args:
+            zero: name of one zero point, or of one for each index of an axis; "" is 0.
+            axis: that one, of the value; None where there may be a single one only.
+        """
+        if not zero:
+            return self.floats(value)
+        known = self.array(zero)
+        if known is None:
+            return self.add("Sub", [self.floats(value), self.floats(zero)])
+        # Weights that are made by other operators onnxruntime would fold, and then the factor behind them into them.
+        if known.min() == known.max():
+            single = self.constant(known.reshape(-1)[0])
+            return self.add("DequantizeLinear", [value, self.constant(np.float32(1)), single])
+        if axis is None or known.ndim > 1 or self.opset < _ZERO_BY_CHANNEL:
+            raise _Stays
+        ones = self.constant(np.ones(known.size, np.float32))
+        return self.add("DequantizeLinear", [value, ones, zero], axis=axis)
+
+    def number(self, value: str, scale: str, zero: str) -> str:
+        """What whole numbers of one scale and one zero point mean."""
+        self.require_single(scale, zero)
+        return self.add("DequantizeLinear", [value, scale, zero] if zero else [value, scale])
+
+    def require_single(self, *names: str) -> None:
+        """
+        Raises:
+            _Stays: one of these is more than one number.
+        """
+        for name in filter(None, names):
+            known = self.array(name)
+            if known is not None and known.size > 1:
+                raise _Stays
+
+    def factor(self, scales: tuple[str, str], result: str, trailing: int) -> str:
+        """What a product of two sides is multiplied by.
+
+        Args:
+            scales: of both sides; the second may have one for each channel of the result.
+            result: the result's scale; "" where it is left a float.
+            trailing: axes of the result behind its channels.
+        """
+        self.require_single(scales[0], result)
+        factor = self.add("Mul", scales)
+        factor = self.add("Div", [factor, result]) if result else factor
+        of_channels = self.array(scales[1])
+        if of_channels is None or of_channels.ndim > 1:
+            raise _Stays
+        if of_channels.size > 1 and trailing:
+            factor = self.add("Reshape", [factor, self.constant(np.array([-1, *[1] * trailing]))])
+        return factor
+
+    def rounded(self, value: str, zero: str) -> None:
+        """The source's result, of a number in its scale."""
+        self.require_single(zero)
+        self.add("QuantizeLinear", [value, self.constant(np.float32(1)), zero], self.source.output[0])
+
+    def result(self, value: str, scale: str, zero: str) -> None:
+        """The source's result, of what it means."""
+        self.require_single(scale, zero)
+        self.add("QuantizeLinear", [value, scale, zero] if zero else [value, scale], self.source.output[0])
+
+
+def _convolution(new: _Nodes) -> None:
+    value, scale, zero, weight, weight_scale, weight_zero, out_scale, out_zero, bias = new.inputs(9)
+    rank = new.ranks.get(weight)
+    if rank is None:
+        raise _Stays
+    sides = [new.off_zero(value, zero), new.off_zero(weight, weight_zero, axis=0)]
+    total = new.add("Conv", [*sides, new.floats(bias)] if bias else sides, **new.attributes)
+    factor = new.factor((scale, weight_scale), out_scale, rank - 2)
+    new.rounded(new.add("Mul", [total, factor]), out_zero)
+
+
+def _product(new: _Nodes) -> None:
+    left, scale, zero, right, right_scale, right_zero, out_scale, out_zero = new.inputs(8)
+    total = new.add("MatMul", [new.off_zero(left, zero), new.off_zero(right, right_zero, axis=-1)])
+    new.rounded(new.add("Mul", [total, new.factor((scale, right_scale), out_scale, 0)]), out_zero)
+
+
+def _gemm(new: _Nodes) -> None:
+    left, scale, zero, right, right_scale, right_zero, bias, out_scale, out_zero = new.inputs(9)
+    attributes = new.attributes
+    alpha, turned = attributes.pop("alpha", 1.0), attributes.get("transB", 0)
+    sides = [new.off_zero(left, zero), new.off_zero(right, right_zero, axis=0 if turned else 1)]
+    total = new.add("Gemm", [*sides, new.floats(bias)] if bias else sides, **attributes)
+    factor = new.factor((scale, right_scale), out_scale, 0)
+    if alpha != 1:
+        factor = new.add("Mul", [factor, new.constant(np.float32(alpha))])
+    if out_scale:
+        new.rounded(new.add("Mul", [total, factor]), out_zero)
+    else:
+        new.add("Mul", [total, factor], new.source.output[0])
+
+
+def _integer_convolution(new: _Nodes) -> None:
+    value, weight, zero, weight_zero = new.inputs(4)
+    total = new.add("Conv", [new.off_zero(value, zero), new.off_zero(weight, weight_zero, axis=0)], **new.attributes)
+    new.add("Cast", [total], new.source.output[0], to=onnx.TensorProto.INT32)
+
+
+def _of_two(operator: str) -> Callable[[_Nodes], None]:
+    def spell(new: _Nodes) -> None:
+        left, right, (scale, zero) = new.inputs(8)[:3], new.inputs(8)[3:6], new.inputs(8)[6:]
+        new.result(new.add(operator, [new.number(*left), new.number(*right)]), scale, zero)
+
+    return spell
+
+
+def _of_one(operator: str) -> Callable[[_Nodes], None]:
+    def spell(new: _Nodes) -> None:
+        value, scale, zero, out_scale, out_zero = new.inputs(5)
+        attributes = new.attributes
+        if attributes.pop("channels_last", 0):
+            raise _Stays
+        if operator == "Softmax" and attributes.pop("opset") < _SOFTMAX_OF_ONE_AXIS:
+            raise _Stays
+        new.result(new.add(operator, [new.number(value, scale, zero)], **attributes), out_scale, out_zero)
+
+    return spell
+
+
+def _concat(new: _Nodes) -> None:
+    scale, zero, *parts = new.source.input
+    values = [new.number(*parts[at : at + 3]) for at in range(0, len(parts), 3)]
+    new.result(new.add("Concat", values, **new.attributes), scale, zero)
+
+
+_OF_STANDARD: dict[str, Callable[[_Nodes], None]] = {
+    "ConvInteger": _integer_convolution,
+    "QLinearConv": _convolution,
+    "QLinearMatMul": _product,
+}
+_OF_CONTRIBUTED: dict[str, Callable[[_Nodes], None]] = {
+    "QGemm": _gemm,
+    "QLinearAdd": _of_two("Add"),
+    "QLinearAveragePool": _of_one("AveragePool"),
+    "QLinearConcat": _concat,
+    "QLinearGlobalAveragePool": _of_one("GlobalAveragePool"),
+    "QLinearLeakyRelu": _of_one("LeakyRelu"),
+    "QLinearMul": _of_two("Mul"),
+    "QLinearSigmoid": _of_one("Sigmoid"),
+    "QLinearSoftmax": _of_one("Softmax"),
+}
+
+
+def _spelling(node: Any) -> Callable[[_Nodes], None] | None:
+    if node.domain in STANDARD:
+        return _OF_STANDARD.get(node.op_type)
+    return _OF_CONTRIBUTED.get(node.op_type) if node.domain == _CONTRIBUTED else None
