@@ -91,6 +91,11 @@ def along_axis(values: Array, axis: int, shape: tuple[int, ...]) -> Array | None
     return values.reshape([extent if at == axis else 1 for at, extent in enumerate(shape)])
 
 
+def of_axis(values: Array, axis: int, shape: tuple[int, ...]) -> Array | None:
+    """As `along_axis`; or one value for all, as a scalar."""
+    return values.reshape(()) if values.size == 1 else along_axis(values, axis, shape)
+
+
 def static_shape(tensor: Any) -> tuple[int, ...] | None:
     """Extents of what a relax expression stands for; None where it is no tensor or some are not known."""
     extents = getattr(getattr(tensor.ty, "shape", None), "values", None)
@@ -122,9 +127,7 @@ def _block(arrays: list[Array], _: Any, shape: tuple[int, ...]) -> Array | None:
 
 def _dequantized(arrays: list[Array], attributes: Any, shape: tuple[int, ...]) -> Array | None:
     data, *parameters = arrays
-    scale, zero = (
-        each.reshape(()) if each.size == 1 else along_axis(each, int(attributes.axis), shape) for each in parameters
-    )
+    scale, zero = (of_axis(each, int(attributes.axis), shape) for each in parameters)
     if scale is None or zero is None or str(attributes.out_dtype) != "float32":
         return None
     return (data.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale

@@ -10,6 +10,8 @@ import onnx.helper
 
 STANDARD: Final = frozenset({"", "ai.onnx"})
 """The names of the default domain."""
+CONTRIBUTED: Final = "com.microsoft"
+"""The domain of onnxruntime's own operators."""
 
 
 def opset_of(model: Any) -> int:

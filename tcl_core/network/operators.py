@@ -16,7 +16,7 @@ from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
 from tcl_core.network.functions import inline_local, inline_standard
 from tcl_core.network.group_norms import spell_out_group_norms
-from tcl_core.network.nodes import STANDARD, all_nodes, branches, name_new_nodes
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, all_nodes, branches
 from tcl_core.network.opsets import raise_opset
 from tcl_core.network.recurrent import RECURRENT, obstacle
 from tcl_core.network.skeleton import with_weights, without_weights
@@ -43,7 +43,7 @@ def supported(domain: str, operator: str) -> bool:
     known = operator in _get_convert_map() or operator in _ELSEWHERE
     if domain in STANDARD:
         return known and operator not in _CONTRIBUTED
-    return domain == "com.microsoft" and operator in _CONTRIBUTED | {"Gelu"}
+    return domain == CONTRIBUTED and operator in _CONTRIBUTED | {"Gelu"}
 
 
 def count_operators(model: Any) -> tuple[tuple[str, int], ...]:
@@ -58,20 +58,13 @@ def spell_out(model: Any) -> Any:
     A network of an old opset is brought to `opsets.TARGET` on the way, before anything reads its nodes.
     """
     light = without_weights(model)
-    made = spell_out_group_norms(raise_opset(_without_whole_numbers(inline_local(light))))
+    made = spell_out_group_norms(raise_opset(spell_out_whole_numbers(inline_local(light))))
     tried: set[str] = set()
     # A definition may hold operators that again are lacking.
     while lacking := {node.op_type for node in unsupported_nodes(made) if node.domain in STANDARD} - tried:
         made = inline_standard(made, lacking)
         tried |= lacking
     return model if made is light else with_weights(made, model)
-
-
-def _without_whole_numbers(model: Any) -> Any:
-    made = spell_out_whole_numbers(model)
-    if made is not model:
-        name_new_nodes(made.graph, model.graph)
-    return made
 
 
 def unsupported_nodes(model: Any) -> list[Any]:

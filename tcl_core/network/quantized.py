@@ -15,7 +15,7 @@ from tvm import relax
 from tvm.ir import Op
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.constants import Array, along_axis, constant_array, static_shape
+from tcl_core.network.constants import Array, constant_array, of_axis, static_shape
 from tcl_core.network.rewriting import op_name, rewritten
 
 _QUANTIZE, _DEQUANTIZE = "relax.quantize", "relax.dequantize"
@@ -109,10 +109,7 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         array, shape = constant_array(value, self.lookup_binding), static_shape(call.args[0])
         if array is None or shape is None:
             return None
-        whole = array.astype(np.float32)
-        if whole.size == 1:
-            return whole.reshape(())
-        return along_axis(whole, int(call.attrs.axis), shape)
+        return of_axis(array.astype(np.float32), int(call.attrs.axis), shape)
 
 
 def _constant(value: Any) -> Any:

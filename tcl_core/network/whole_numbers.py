@@ -23,9 +23,8 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from tcl_core.network.nodes import STANDARD, attributes_of, opset_of
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, name_new_nodes, opset_of
 
-_CONTRIBUTED = "com.microsoft"
 _SOFTMAX_OF_ONE_AXIS = _ZERO_BY_CHANNEL = 13
 """Opset from which a softmax is over one axis, not over all from one on, and a zero point may be of a channel."""
 
@@ -48,14 +47,13 @@ def spell_out_whole_numbers(model: Any) -> Any:
     opset = opset_of(model)
     del made.graph.node[:]
     for node in model.graph.node:
-        spell, new = _spelling(node), _Nodes(source=node, constants=constants, ranks=ranks, opset=opset)
-        try:
-            if spell is not None:
-                spell(new)
-        except _Stays:
-            spell = None
-        made.graph.node.extend(new.nodes if spell else [node])
-        made.graph.initializer.extend(new.tensors if spell else [])
+        new = _Nodes(source=node, constants=constants, ranks=ranks, opset=opset)
+        if _spelled(new):
+            made.graph.node.extend(new.nodes)
+            made.graph.initializer.extend(new.tensors)
+        else:
+            made.graph.node.append(node)
+    name_new_nodes(made.graph, model.graph)
     return made
 
 
@@ -101,8 +99,8 @@ class _Nodes:
         self.nodes.append(onnx.helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
-    def floats(self, value: str, output: str = "") -> str:
-        return self.add("Cast", [value], output, to=onnx.TensorProto.FLOAT)
+    def floats(self, value: str) -> str:
+        return self.add("Cast", [value], to=onnx.TensorProto.FLOAT)
 
     def off_zero(self, value: str, zero: str, axis: int | None = None) -> str:
         """What whole numbers are off their zero point, in float32.
@@ -127,8 +125,7 @@ class _Nodes:
 
     def number(self, value: str, scale: str, zero: str) -> str:
         """What whole numbers of one scale and one zero point mean."""
-        self.require_single(scale, zero)
-        return self.add("DequantizeLinear", [value, scale, zero] if zero else [value, scale])
+        return self._scaled("DequantizeLinear", value, scale, zero)
 
     def require_single(self, *names: str) -> None:
         """
@@ -165,8 +162,11 @@ class _Nodes:
 
     def result(self, value: str, scale: str, zero: str) -> None:
         """The source's result, of what it means."""
+        self._scaled("QuantizeLinear", value, scale, zero, self.source.output[0])
+
+    def _scaled(self, operator: str, value: str, scale: str, zero: str, output: str = "") -> str:
         self.require_single(scale, zero)
-        self.add("QuantizeLinear", [value, scale, zero] if zero else [value, scale], self.source.output[0])
+        return self.add(operator, [value, scale, zero] if zero else [value, scale], output)
 
 
 def _convolution(new: _Nodes) -> None:
@@ -209,8 +209,8 @@ def _integer_convolution(new: _Nodes) -> None:
 
 def _of_two(operator: str) -> Callable[[_Nodes], None]:
     def spell(new: _Nodes) -> None:
-        left, right, (scale, zero) = new.inputs(8)[:3], new.inputs(8)[3:6], new.inputs(8)[6:]
-        new.result(new.add(operator, [new.number(*left), new.number(*right)]), scale, zero)
+        *sides, scale, zero = new.inputs(8)
+        new.result(new.add(operator, [new.number(*sides[:3]), new.number(*sides[3:])]), scale, zero)
 
     return spell
 
@@ -252,7 +252,19 @@ _OF_CONTRIBUTED: dict[str, Callable[[_Nodes], None]] = {
 }
 
 
+def _spelled(new: _Nodes) -> bool:
+    """Whether the source is spelled out in `new` now."""
+    spell = _spelling(new.source)
+    if spell is None:
+        return False
+    try:
+        spell(new)
+    except _Stays:
+        return False
+    return True
+
+
 def _spelling(node: Any) -> Callable[[_Nodes], None] | None:
     if node.domain in STANDARD:
         return _OF_STANDARD.get(node.op_type)
-    return _OF_CONTRIBUTED.get(node.op_type) if node.domain == _CONTRIBUTED else None
+    return _OF_CONTRIBUTED.get(node.op_type) if node.domain == CONTRIBUTED else None

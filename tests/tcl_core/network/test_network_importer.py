@@ -11,7 +11,6 @@ import numpy as np
 import onnx.backend
 import pytest
 import tvm
-from tvm import relax
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import LoopAxis
@@ -147,21 +146,6 @@ def test_all_unsupported_nodes_are_named(tools: Any) -> None:
     model = tools.model(nodes, [tools.value("x", [2, 3, 3])], [tools.value("y", [2])], domains=["my.own"])
     with pytest.raises(UserError, match=r"Nodes 'first' \(Det\), 'second' \(my.own::Odd\)"):
         imported(tools.save(model))
-
-
-def test_an_index_out_of_bounds_reads_the_nearest_entry(tools: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    """TVM's own reading ends the process for it, at best, and says so in a warning on every import."""
-    model = tools.model(
-        [tools.node("Gather", ["table", "x"], ["y"], axis=0)],
-        [tools.value("x", [4], onnx.TensorProto.INT64)],
-        [tools.value("y", [4, 2])],
-        [tools.tensor("table", np.arange(6, dtype=np.float32).reshape(3, 2))],
-    )
-    network = imported(tools.save(model))
-    assert capfd.readouterr() == ("", "")
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(json.loads(TARGET))), tvm.cpu())
-    read = machine["main"](tvm.runtime.tensor(np.array([1, 1 << 40, -1, 3])))
-    assert read.numpy().tolist() == [[2, 3], [4, 5], [4, 5], [4, 5]]
 
 
 def test_what_an_index_reads_goes_into_a_product(tools: Any) -> None:
