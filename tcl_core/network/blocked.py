@@ -35,7 +35,7 @@ from tcl_core.network.convolutions import (
     of_first,
     whole_groups,
 )
-from tcl_core.network.rewriting import APART, op_name, rewritten
+from tcl_core.network.rewriting import APART, bound_values, op_name, rewritten
 from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
 
 _CONVOLUTION = "relax.nn.conv2d"
@@ -53,15 +53,21 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     depends on the number of channels alone, so that a tensor's layout suits all who read it. With `winograd`, dense 3x3
     ones become its three kernels where these are quicker.
     """
+    # A scalar constant behind a variable counts as a tensor of another rank, and ends the layout's way.
+    converted = _converted(inline_constants(module), lanes)
+    # What two operators read is transformed for each of them.
+    shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
+    return rewritten(shared, _Lowering(shared, winograd))
+
+
+def _converted(module: Any, lanes: int) -> Any:
+    if not any(op_name(value) == _CONVOLUTION for value in bound_values(module)):
+        # TVM's passes take time by the square of the calls: 37 s for two recurrent nodes of 256 steps.
+        return spell_out_activations(module)
     block = partial(block_of, lanes)
     barriers = Barriers(block)
-    # A scalar constant behind a variable counts as a tensor of another rank there, and ends the layout's way.
-    filled = fill_vectors(inline_constants(module), lanes)
-    movable = barriers.raised(spell_out_activations(filled))
-    converted = relax.transform.ConvertLayout({}, _chooser(block))(movable)
-    # What two operators read is transformed for each of them.
-    shared = relax.transform.EliminateCommonSubexpr()(fold_constants(barriers.lowered(converted)))
-    return rewritten(shared, _Lowering(shared, winograd))
+    movable = barriers.raised(spell_out_activations(fill_vectors(module, lanes)))
+    return barriers.lowered(relax.transform.ConvertLayout({}, _chooser(block))(movable))
 
 
 def block_of(lanes: int, channels: int) -> int:

@@ -2,14 +2,15 @@
 
 `FoldConstant` compiles and runs a kernel for every call on constants. The frontend reshapes each convolution's bias and
 transposes each dense layer's weight (with its tests of `Clip` bounds, which the importer now leaves out, 193 kernels
-and 7 s for mobilenet_v2), blocking lays out every weight, and a quantised network's are scaled (37 s of mobilenet_v2's
-42); NumPy takes milliseconds. What is not in the table is left to TVM. It can go when `FoldConstant` stops compiling.
+and 7 s for mobilenet_v2), blocking lays out every weight, a quantised network's are scaled (37 s of mobilenet_v2's 42),
+and each gather tests its indices, six kernels for every step of a recurrent node (41 s of 64); NumPy takes
+milliseconds. What is not in the table is left to TVM. It can go when `FoldConstant` stops compiling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tvm
@@ -68,9 +69,7 @@ class _Folder(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return call
         arrays = []
         for argument in call.args:
-            if isinstance(argument, relax.ShapeExpr):
-                continue
-            array = constant_array(argument, self.lookup_binding)
+            array = _extents(argument) if _is_shape(argument) else constant_array(argument, self.lookup_binding)
             if array is None:
                 return call
             arrays.append(array)
@@ -98,10 +97,23 @@ def of_axis(values: Array, axis: int, shape: tuple[int, ...]) -> Array | None:
 
 def static_shape(tensor: Any) -> tuple[int, ...] | None:
     """Extents of what a relax expression stands for; None where it is no tensor or some are not known."""
-    extents = getattr(getattr(tensor.ty, "shape", None), "values", None)
+    return _static(getattr(getattr(tensor.ty, "shape", None), "values", None))
+
+
+def _static(extents: Any) -> tuple[int, ...] | None:
     if extents is None or not all(isinstance(extent, int | IntImm) for extent in extents):
         return None
     return tuple(int(extent) for extent in extents)
+
+
+def _is_shape(argument: Any) -> bool:
+    """Written down, or asked for by `shape_of`."""
+    return isinstance(argument.ty, relax.ShapeType)
+
+
+def _extents(shape: Any) -> Array | None:
+    extents = _static(shape.ty.values)
+    return None if extents is None else np.array(extents, np.int64)
 
 
 def _transpose(arrays: list[Array], attributes: Any, _shape: tuple[int, ...]) -> Array:
@@ -133,14 +145,25 @@ def _dequantized(arrays: list[Array], attributes: Any, shape: tuple[int, ...]) -
     return (data.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale
 
 
+def _take(arrays: list[Array], attributes: Any, _: tuple[int, ...]) -> Array:
+    data, indices = arrays
+    # What TVM reads out of bounds in its mode "fast" nobody may rely on.
+    mode: Literal["wrap", "clip"] = "wrap" if str(attributes.mode) == "wrap" else "clip"
+    return np.take(data, indices, axis=None if attributes.axis is None else int(attributes.axis), mode=mode)
+
+
 _FOLDS: dict[str, Callable[[list[Array], Any, tuple[int, ...]], Array | None]] = {
     "relax.reshape": lambda arrays, _, shape: arrays[0].reshape(shape),
     "relax.expand_dims": lambda arrays, _, shape: arrays[0].reshape(shape),
     "relax.squeeze": lambda arrays, _, shape: arrays[0].reshape(shape),
     "relax.permute_dims": _transpose,
+    "relax.add": lambda arrays, _, __: np.add(*arrays),
+    "relax.less": lambda arrays, _, __: np.less(*arrays),
     "relax.isnan": lambda arrays, _, __: np.isnan(arrays[0]),
     "relax.where": lambda arrays, _, __: np.where(*arrays),
     "relax.layout_transform": _block,
     "relax.dequantize": _dequantized,
+    "relax.shape_to_tensor": lambda arrays, _, __: arrays[0],
+    "relax.take": _take,
 }
 """Operator -> value of the call from its constant arguments, its attributes and its static shape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tvm import relax
@@ -13,6 +14,14 @@ APART = {"op_pattern": 8}
 def op_name(call: Any) -> str:
     """Of a call's operator; empty for anything else."""
     return str(getattr(getattr(call, "op", None), "name", ""))
+
+
+def bound_values(module: Any) -> Iterator[Any]:
+    """What the variables of the module's relax functions stand for, in order."""
+    for _, function in module.functions_items():
+        if isinstance(function, relax.Function):
+            for block in function.body.blocks:
+                yield from (binding.value for binding in block.bindings)
 
 
 def rewritten(module: Any, rewriter: Any) -> Any:

@@ -12,6 +12,7 @@ from tcl_core.network.constants import fold_constants
 
 DATA = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 DATA[0, 0, 0] = np.nan
+INDICES = np.array([-1, 2, 3])
 
 
 def constant(array: Any) -> Any:
@@ -29,6 +30,17 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
         lambda: relax.op.where(relax.op.isnan(constant(DATA)), constant(np.float32(7)), constant(DATA)),
         np.where(np.isnan(DATA), np.float32(7), DATA),
     ),
+    "add": (lambda: relax.op.add(constant(DATA), constant(np.float32(3))), DATA + np.float32(3)),
+    "less": (lambda: relax.op.less(constant(INDICES), constant(np.int64(0))), INDICES < 0),
+    "take, by the nearest": (
+        lambda: relax.op.take(constant(DATA), constant(INDICES), axis=1, mode="clip"),
+        DATA[:, [0, 2, 2]],
+    ),
+    "take, around": (
+        lambda: relax.op.take(constant(DATA), constant(INDICES), axis=1, mode="wrap"),
+        DATA[:, [2, 2, 0]],
+    ),
+    "a shape": (lambda: relax.op.shape_to_tensor(relax.ShapeExpr([2, 5])), np.array([2, 5])),
     "a chain": (
         lambda: relax.op.reshape(relax.op.permute_dims(constant(DATA), [1, 0, 2]), (24,)),
         DATA.transpose(1, 0, 2).reshape(24),
@@ -62,11 +74,26 @@ def test_calls_on_constants_become_their_values(name: str) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
-def test_a_call_on_an_input_stays() -> None:
+def of_input(make: Callable[[Any, Any], Any]) -> str:
+    """What is left of a call on a tensor of two rows of three."""
     builder = relax.BlockBuilder()
     data = relax.Var("x", relax.TensorType((2, 3), "float32"))
     with builder.function("main", [data]):
         with builder.dataflow():
-            result = builder.emit_output(relax.op.reshape(data, (6,)))
+            result = builder.emit_output(make(builder, data))
         builder.emit_func_output(result)
-    assert "R.reshape" in fold_constants(builder.get()).script()
+    return str(fold_constants(builder.get()).script())
+
+
+def test_a_call_on_an_input_stays() -> None:
+    assert "R.reshape" in of_input(lambda _, data: relax.op.reshape(data, (6,)))
+
+
+def test_what_is_asked_of_an_inputs_shape_is_known() -> None:
+    def extent(builder: Any, data: Any) -> Any:
+        extents = builder.emit(relax.op.shape_to_tensor(builder.emit(relax.op.shape_of(data))))
+        return relax.op.take(extents, relax.const(1, "int64"), axis=0, mode="wrap")
+
+    script = of_input(extent)
+    assert "R.take" not in script
+    assert "R.const(3" in script
