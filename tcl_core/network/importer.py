@@ -26,7 +26,7 @@ from tcl_core.network.frontend import Frontend
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.nodes import opset_of
 from tcl_core.network.panels import lay_out_weights
-from tcl_core.network.quantized import is_quantized, spell_out_quantization
+from tcl_core.network.quantized import is_quantized, round_by_operator, spell_out_quantization
 from tcl_core.network.schedule_rules import fit_for_schedules
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
@@ -176,14 +176,17 @@ def _fuse(module: Any, target: Any, config: NetworkConfig, lanes: int) -> tuple[
 
 
 def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any:
+    quantized = is_quantized(module)
     # Winograd's way rounds, and what is made a whole number behind it could come out one off.
-    winograd = config.winograd and not is_quantized(module)
+    winograd = config.winograd and not quantized
     module = spell_out_quantization(fold_constants(module))
     with target, tvm.transform.PassContext(opt_level=3):
         if lanes:
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
             module = block_convolutions(module, lanes, winograd=winograd)
             module = lay_out_weights(widen_attention(lengthen_rows(module), lanes), lanes)
+        if quantized:
+            module = round_by_operator(module)
         if config.fast_math:
             module = fast_math(module, lanes)
         return fit_for_schedules(relax.get_pipeline("zero")(module), target)

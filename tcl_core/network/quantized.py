@@ -23,8 +23,8 @@ _AS_TYPE = Op.get("relax.astype")
 _BOUNDS = {"int8": (-128, 127), "uint8": (0, 255)}
 
 _ROUNDER = 1.5 * 2**23
-"""A float32 that it is added to keeps no fraction and rounds halves to even, as `round` does, through which
-`ConvertLayout` moves no layout either; for numbers up to 2^22."""
+"""A float32 that it is added to keeps no fraction and rounds halves to even, for numbers up to 2^22. It holds the place
+of `round`, through which `ConvertLayout` moves no layout either."""
 
 
 def spell_out_quantization(module: Any) -> Any:
@@ -48,6 +48,31 @@ def is_quantized(module: Any) -> bool:
         if isinstance(function, relax.Function):
             relax.analysis.post_order_visit(function, look)
     return bool(found)
+
+
+def round_by_operator(module: Any) -> Any:
+    """The spelled-out relax module with `round`, behind everything that moves a layout.
+
+    Once both stand in one kernel, TVM's simplifier makes x + c - c an x, of floats as well (0.27), and nothing would be
+    rounded in a kernel that was tuned.
+    """
+    return relax.transform.DeadCodeElimination()(rewritten(module, _Rounding(module)))
+
+
+@mutator
+class _Rounding(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    def visit_call_(self, op: Any) -> Any:
+        call = super().visit_call_(op)
+        if op_name(call) != "relax.subtract" or not self._is_rounder(call.args[1]):
+            return call
+        added = self.lookup_binding(call.args[0]) if isinstance(call.args[0], relax.Var) else None
+        if op_name(added) != "relax.add" or not self._is_rounder(added.args[1]):
+            return call
+        return relax.op.round(added.args[0])
+
+    def _is_rounder(self, argument: Any) -> bool:
+        array = constant_array(argument, self.lookup_binding)
+        return array is not None and array.size == 1 and bool((array == _ROUNDER).all())
 
 
 @mutator
@@ -82,7 +107,7 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         cut = emit(relax.op.minimum(emit(relax.op.maximum(scaled, least)), most))
         rounder = _constant(_ROUNDER)
         rounded = emit(relax.op.subtract(emit(relax.op.add(cut, rounder)), rounder))
-        whole = emit(relax.op.add(rounded, _constant(zero)))
+        whole = emit(relax.op.add(rounded, _constant(zero))) if zero.any() else rounded
         self._off_zero[whole] = (rounded, zero)
         return relax.op.astype(whole, dtype)
 
@@ -92,17 +117,20 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return None
         off_zero = self._written_off_zero(data, zero)
         if off_zero is None:
-            number = self.builder_.emit(relax.op.astype(data, "float32"))
-            off_zero = self.builder_.emit(relax.op.subtract(number, _constant(zero)))
+            off_zero = self._less(self.builder_.emit(relax.op.astype(data, "float32")), zero)
         return off_zero if (scale == 1).all() else relax.op.multiply(off_zero, _constant(scale))
 
     def _written_off_zero(self, data: Any, zero: Array) -> Any:
-        """What `data` is off that zero point, where it was quantised with the same here; else None."""
+        """What `data` is off that zero point, where it was quantised here; else None."""
         made = self.lookup_binding(data) if isinstance(data, relax.Var) else None
         if not isinstance(made, relax.Call) or made.op != _AS_TYPE or made.args[0] not in self._off_zero:
             return None
-        off_zero, own_zero = self._off_zero[made.args[0]]
-        return off_zero if np.array_equal(own_zero, zero) else None
+        whole = made.args[0]
+        off_zero, own_zero = self._off_zero[whole]
+        return off_zero if np.array_equal(own_zero, zero) else self._less(whole, zero)
+
+    def _less(self, whole: Any, zero: Array) -> Any:
+        return self.builder_.emit(relax.op.subtract(whole, _constant(zero))) if zero.any() else whole
 
     def _parameter(self, call: Any, value: Any) -> Array | None:
         """A scale or a zero point, one for all or one for each index of the axis; None where it is not known."""

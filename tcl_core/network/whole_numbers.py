@@ -127,6 +127,17 @@ class _Nodes:
         """What whole numbers of one scale and one zero point mean."""
         return self._scaled("DequantizeLinear", value, scale, zero)
 
+    def as_written(self, value: str, zero: Any) -> str:
+        """Whole numbers of the type of that zero point, in float32, with it inside."""
+        return self.add("DequantizeLinear", [value, self.constant(np.float32(1)), self.constant(zero * 0)])
+
+    def singles(self, *names: str) -> list[Any] | None:
+        """Scales and zero points, one number each; None where one is computed, left out or several numbers."""
+        arrays = [self.array(name) for name in names]
+        if not all(array is not None and array.size == 1 for array in arrays):
+            return None
+        return [array.reshape(())[()] for array in arrays if array is not None]
+
     def require_single(self, *names: str) -> None:
         """
         Raises:
@@ -156,9 +167,15 @@ class _Nodes:
         return factor
 
     def rounded(self, value: str, zero: str) -> None:
-        """The source's result, of a number in its scale."""
+        """The source's result, of a number in its scale, rounded before its zero point is added."""
         self.require_single(zero)
         self.add("QuantizeLinear", [value, self.constant(np.float32(1)), zero], self.source.output[0])
+
+    def rounded_in_place(self, value: str, zero: Any) -> None:
+        """The source's result, of a number in its scale with its zero point inside: halves go elsewhere then."""
+        self.add(
+            "QuantizeLinear", [value, self.constant(np.float32(1)), self.constant(zero * 0)], self.source.output[0]
+        )
 
     def result(self, value: str, scale: str, zero: str) -> None:
         """The source's result, of what it means."""
@@ -207,6 +224,41 @@ def _integer_convolution(new: _Nodes) -> None:
     new.add("Cast", [total], new.source.output[0], to=onnx.TensorProto.INT32)
 
 
+def _sum(new: _Nodes) -> None:
+    """As a r + (b s + c), of multiplications and additions that are rounded once, with c from all that is known."""
+    left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = new.inputs(8)
+    known = new.singles(left_scale, left_zero, right_scale, right_zero, scale, zero)
+    if known is None:
+        _of_two("Add")(new)
+        return
+    scale_1, zero_1, scale_2, zero_2, scale_of_sum, zero_of_sum = known
+    ratio_1, ratio_2 = scale_1 / scale_of_sum, scale_2 / scale_of_sum
+    rest = np.float32(zero_of_sum) - _rounded_once(ratio_1, zero_1, ratio_2 * np.float32(zero_2))
+    scaled_1 = new.add("Mul", [new.as_written(left, zero_1), new.constant(ratio_1)])
+    scaled_2 = new.add("Mul", [new.as_written(right, zero_2), new.constant(ratio_2)])
+    total = new.add("Add", [scaled_1, new.add("Add", [scaled_2, new.constant(rest)])])
+    new.rounded_in_place(total, zero_of_sum)
+
+
+def _rounded_once(factor: Any, other: Any, summand: Any) -> np.float32:
+    return np.float32(np.float64(factor) * np.float64(other) + np.float64(summand))
+
+
+def _product_by_element(new: _Nodes) -> None:
+    left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = new.inputs(8)
+    known = new.singles(left_scale, right_scale, scale, zero)
+    if known is None:
+        _of_two("Mul")(new)
+        return
+    scale_1, scale_2, scale_of_product, zero_of_product = known
+    product = new.add("Mul", [new.off_zero(left, left_zero), new.off_zero(right, right_zero)])
+    scaled = new.add("Mul", [product, new.constant(scale_1 * scale_2 / scale_of_product)])
+    offset = np.float32(zero_of_product)
+    # Of use for one thing: a compiler would round a product and a sum at once, which onnxruntime does not here.
+    apart = new.add("Max", [scaled, new.constant(np.iinfo(zero_of_product.dtype).min - offset)])
+    new.rounded_in_place(new.add("Add", [apart, new.constant(offset)]), zero_of_product)
+
+
 def _of_two(operator: str) -> Callable[[_Nodes], None]:
     def spell(new: _Nodes) -> None:
         *sides, scale, zero = new.inputs(8)
@@ -223,7 +275,13 @@ def _of_one(operator: str) -> Callable[[_Nodes], None]:
             raise _Stays
         if operator == "Softmax" and attributes.pop("opset") < _SOFTMAX_OF_ONE_AXIS:
             raise _Stays
-        new.result(new.add(operator, [new.number(value, scale, zero)], **attributes), out_scale, out_zero)
+        made = new.add(operator, [new.number(value, scale, zero)], **attributes)
+        known = new.singles(out_scale, out_zero)
+        if operator == "AveragePool" and known is not None:
+            offset = new.constant(np.float32(known[1]))
+            new.rounded_in_place(new.add("Add", [new.add("Div", [made, out_scale]), offset]), known[1])
+        else:
+            new.result(made, out_scale, out_zero)
 
     return spell
 
@@ -241,12 +299,12 @@ _OF_STANDARD: dict[str, Callable[[_Nodes], None]] = {
 }
 _OF_CONTRIBUTED: dict[str, Callable[[_Nodes], None]] = {
     "QGemm": _gemm,
-    "QLinearAdd": _of_two("Add"),
+    "QLinearAdd": _sum,
     "QLinearAveragePool": _of_one("AveragePool"),
     "QLinearConcat": _concat,
     "QLinearGlobalAveragePool": _of_one("GlobalAveragePool"),
     "QLinearLeakyRelu": _of_one("LeakyRelu"),
-    "QLinearMul": _of_two("Mul"),
+    "QLinearMul": _product_by_element,
     "QLinearSigmoid": _of_one("Sigmoid"),
     "QLinearSoftmax": _of_one("Softmax"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 import pytest
+from tvm.s_tir import Schedule, ScheduleError
+from tvm.tirx import PrimFunc
 
 SaveModel = Callable[..., Path]
 
@@ -39,6 +42,18 @@ def make_model(
     return model
 
 
+def inlined(module: Any) -> Any:
+    """A network with every block computed where it is read, as schedules do: passes see whole expressions then."""
+    for name, function in list(module.functions_items()):
+        if isinstance(function, PrimFunc):
+            schedule = Schedule(function)
+            for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+                with contextlib.suppress(ScheduleError):  # a reduction, and what is given out
+                    schedule.compute_inline(block)
+            module.update_func(name, schedule.mod["main"])
+    return module
+
+
 class ModelTools:
     """What tests build networks with."""
 
@@ -46,6 +61,7 @@ class ModelTools:
     value = staticmethod(value)
     tensor = staticmethod(tensor)
     model = staticmethod(make_model)
+    inlined = staticmethod(inlined)
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -36,12 +36,12 @@ def saved(tools: Any, nodes: list[Any], weights: list[Any], shape: list[int]) ->
     return Path(tools.save(tools.model(nodes, [tools.value("x", shape)], [tools.value("y", None)], weights)))
 
 
-def compared(path: Path, data: Any) -> ImportedNetwork:
+def compared(tools: Any, path: Path, data: Any) -> ImportedNetwork:
     """The network, after its results were found to be onnxruntime's, every one of them."""
     config = NetworkConfig()
     network = import_network(load_network(path, config), json.dumps(CPU), config, 512)
     assert not network.report.issues
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
+    machine = relax.VirtualMachine(tvm.compile(tools.inlined(network.module), tvm.target.Target(CPU)), tvm.cpu())
     (expected,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
     np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(data)).numpy(), expected)
     return network
@@ -55,7 +55,7 @@ def test_a_pair_rounds_and_cuts_as_onnxruntime(tools: Any, zero: Any) -> None:
         [np.arange(-8, 8) + 0.5, [info.min - 9.0, info.max + 9.0, 1e6, -1e6], GENERATOR.normal(0, 50, 44)]
     )
     path = saved(tools, pair(tools, "x", "y"), parameters(tools, zero, np.float32(0.25)), [1, 64])
-    network = compared(path, (steps[None] * 0.25).astype(np.float32))
+    network = compared(tools, path, (steps[None] * 0.25).astype(np.float32))
     assert len(network.tasks) == 1
 
 
@@ -63,13 +63,13 @@ def test_scales_may_be_one_for_each_channel(tools: Any) -> None:
     scales = np.linspace(0.01, 0.05, 5, dtype=np.float32)
     zeros = np.arange(5, dtype=np.uint8) * 20
     path = saved(tools, pair(tools, "x", "y", axis=1), parameters(tools, zeros, scales), [2, 5, 3])
-    compared(path, GENERATOR.standard_normal((2, 5, 3)).astype(np.float32))
+    compared(tools, path, GENERATOR.standard_normal((2, 5, 3)).astype(np.float32))
 
 
 def test_other_zero_points_on_the_way_back_count(tools: Any) -> None:
     weights = [*parameters(tools, np.uint8(100)), tools.tensor("other", np.uint8(90))]
     path = saved(tools, pair(tools, "x", "y", ("zero", "other")), weights, [1, 32])
-    compared(path, GENERATOR.standard_normal((1, 32)).astype(np.float32))
+    compared(tools, path, GENERATOR.standard_normal((1, 32)).astype(np.float32))
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -81,14 +81,14 @@ def test_bytes_may_be_what_goes_in_or_comes_out(tools: Any, first: bool) -> None
             [quantise], [tools.value("x", [1, 32])], [tools.value("y", None)], parameters(tools, np.uint8(7))
         )
         model.graph.output[0].type.tensor_type.elem_type = 2
-        compared(Path(tools.save(model)), GENERATOR.standard_normal((1, 32)).astype(np.float32))
+        compared(tools, Path(tools.save(model)), GENERATOR.standard_normal((1, 32)).astype(np.float32))
         return
     dequantise.input[0] = "x"
     model = tools.model(
         [dequantise], [tools.value("x", [1, 32])], [tools.value("y", None)], parameters(tools, np.uint8(7))
     )
     model.graph.input[0].type.tensor_type.elem_type = 2
-    compared(Path(tools.save(model)), GENERATOR.integers(0, 256, (1, 32)).astype(np.uint8))
+    compared(tools, Path(tools.save(model)), GENERATOR.integers(0, 256, (1, 32)).astype(np.uint8))
 
 
 def test_between_two_convolutions_it_is_part_of_the_first(tools: Any) -> None:
@@ -104,7 +104,7 @@ def test_between_two_convolutions_it_is_part_of_the_first(tools: Any) -> None:
         *(tools.tensor(f"w{at}", kernel) for at, kernel in enumerate(kernels)),
     ]
     path = saved(tools, nodes, weights, [1, 16, 6, 6])
-    network = compared(path, GENERATOR.integers(-4, 5, (1, 16, 6, 6)).astype(np.float32))
+    network = compared(tools, path, GENERATOR.integers(-4, 5, (1, 16, 6, 6)).astype(np.float32))
     names = [task.name for task in network.tasks]
     assert sum("layout_transform" in name for name in names) == 2, "at both ends"
     assert any("conv2d" in name and "maximum" in name for name in names), names
