@@ -8,6 +8,7 @@ out 53. A pair keeps its whole numbers in floats instead of in bytes and back, w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ _QUANTIZE, _DEQUANTIZE = "relax.quantize", "relax.dequantize"
 _AS_TYPE = Op.get("relax.astype")
 _BOUNDS = {"int8": (-128, 127), "uint8": (0, 255)}
 
-_ROUNDER = 1.5 * 2**23
+ROUNDER = np.float32(1.5 * 2**23)
 """A float32 that it is added to keeps no fraction and rounds halves to even, for numbers up to 2^22. It holds the place
 of `round`, through which `ConvertLayout` moves no layout either."""
 
@@ -63,16 +64,8 @@ def round_by_operator(module: Any) -> Any:
 class _Rounding(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        if op_name(call) != "relax.subtract" or not self._is_rounder(call.args[1]):
-            return call
-        added = self.lookup_binding(call.args[0]) if isinstance(call.args[0], relax.Var) else None
-        if op_name(added) != "relax.add" or not self._is_rounder(added.args[1]):
-            return call
-        return relax.op.round(added.args[0])
-
-    def _is_rounder(self, argument: Any) -> bool:
-        array = constant_array(argument, self.lookup_binding)
-        return array is not None and array.size == 1 and bool((array == _ROUNDER).all())
+        rounded = _what_is_rounded(call, self.lookup_binding)
+        return call if rounded is None else relax.op.round(rounded)
 
 
 @mutator
@@ -101,15 +94,27 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if dtype not in _BOUNDS or str(data.ty.dtype) != "float32":
             return None
         emit = self.builder_.emit
-        # Bounds are whole numbers: to cut before rounding comes to the same, and keeps `_ROUNDER` in its range.
+        # Bounds are whole numbers: to cut before rounding comes to the same, and keeps `ROUNDER` in its range.
         least, most = (_constant(bound - zero) for bound in _BOUNDS[dtype])
         scaled = data if (scale == 1).all() else emit(relax.op.divide(data, _constant(scale)))
         cut = emit(relax.op.minimum(emit(relax.op.maximum(scaled, least)), most))
-        rounder = _constant(_ROUNDER)
-        rounded = emit(relax.op.subtract(emit(relax.op.add(cut, rounder)), rounder))
+        rounder = _constant(ROUNDER)
+        rounded = cut
+        if not (scale == 1).all() or not self._is_whole(data):
+            rounded = emit(relax.op.subtract(emit(relax.op.add(cut, rounder)), rounder))
         whole = emit(relax.op.add(rounded, _constant(zero))) if zero.any() else rounded
         self._off_zero[whole] = (rounded, zero)
         return relax.op.astype(whole, dtype)
+
+    def _is_whole(self, value: Any) -> bool:
+        """Whether it was rounded, and at most something whole taken away."""
+        made = self.lookup_binding(value) if isinstance(value, relax.Var) else None
+        if made is None or op_name(made) != "relax.subtract":
+            return False
+        if _what_is_rounded(made, self.lookup_binding) is not None:
+            return True
+        less = constant_array(made.args[1], self.lookup_binding)
+        return less is not None and bool((less == np.rint(less)).all()) and self._is_whole(made.args[0])
 
     def _dequantized(self, call: Any, scale: Array, zero: Array) -> Any:
         data = call.args[0]
@@ -138,6 +143,21 @@ class _Speller(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if array is None or shape is None:
             return None
         return of_axis(array.astype(np.float32), int(call.attrs.axis), shape)
+
+
+def _what_is_rounded(call: Any, lookup: Callable[[Any], Any]) -> Any:
+    """What `ROUNDER` was added to where a call takes it away again; None for any other call."""
+    if op_name(call) != "relax.subtract" or not _is_rounder(call.args[1], lookup):
+        return None
+    added = lookup(call.args[0]) if isinstance(call.args[0], relax.Var) else None
+    if added is None or op_name(added) != "relax.add" or not _is_rounder(added.args[1], lookup):
+        return None
+    return added.args[0]
+
+
+def _is_rounder(argument: Any, lookup: Callable[[Any], Any]) -> bool:
+    array = constant_array(argument, lookup)
+    return array is not None and array.size == 1 and bool((array == ROUNDER).all())
 
 
 def _constant(value: Any) -> Any:

@@ -24,6 +24,7 @@ import onnx.numpy_helper
 from numpy.typing import NDArray
 
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, name_new_nodes, opset_of
+from tcl_core.network.quantized import ROUNDER
 
 _SOFTMAX_OF_ONE_AXIS = _ZERO_BY_CHANNEL = 13
 """Opset from which a softmax is over one axis, not over all from one on, and a zero point may be of a channel."""
@@ -172,10 +173,13 @@ class _Nodes:
         self.add("QuantizeLinear", [value, self.constant(np.float32(1)), zero], self.source.output[0])
 
     def rounded_in_place(self, value: str, zero: Any) -> None:
-        """The source's result, of a number in its scale with its zero point inside: halves go elsewhere then."""
-        self.add(
-            "QuantizeLinear", [value, self.constant(np.float32(1)), self.constant(zero * 0)], self.source.output[0]
-        )
+        """The source's result, of a number in its scale with its zero point inside: other halves are even then.
+
+        Given out is what it is off the zero point, which a convolution reads.
+        """
+        rounder, offset = self.constant(ROUNDER), self.constant(np.float32(zero))
+        whole = self.add("Sub", [self.add("Add", [value, rounder]), rounder])
+        self.rounded(self.add("Sub", [whole, offset]), self.constant(zero))
 
     def result(self, value: str, scale: str, zero: str) -> None:
         """The source's result, of what it means."""
