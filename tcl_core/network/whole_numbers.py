@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ import onnx.numpy_helper
 from numpy.typing import NDArray
 
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, name_new_nodes, opset_of
+from tcl_core.network.pairs import join_pairs
 from tcl_core.network.quantized import ROUNDER
 
 _SOFTMAX_OF_ONE_AXIS = _ZERO_BY_CHANNEL = 13
@@ -37,19 +39,32 @@ class _Stays(Exception):
 
 
 def spell_out_whole_numbers(model: Any) -> Any:
-    """A copy without those operators; the model itself where it has none. Branches of `If` are not looked into."""
-    if not any(_spelling(node) for node in model.graph.node):
+    """A copy without those operators, and with the operators of `pairs` as such; the model itself where it has none.
+
+    Branches of `If` are not looked into.
+    """
+    joined = join_pairs(model.graph)
+    if not joined and not any(_spelling(node) for node in model.graph.node):
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
     ranks |= {each.name: len(each.type.tensor_type.shape.dim) for each in model.graph.input}
-    opset = opset_of(model)
+    begun = partial(_Nodes, constants=constants, ranks=ranks, opset=opset_of(model))
+    spelled: dict[str, _Nodes] = {}
+    dropped: set[str] = set()
+    for each in joined:
+        new = begun(source=each.node)
+        if _spelled(new):
+            spelled[each.node.output[0]] = new
+            dropped |= each.instead_of
     del made.graph.node[:]
     for node in model.graph.node:
-        new = _Nodes(source=node, constants=constants, ranks=ranks, opset=opset)
-        if _spelled(new):
+        if node.output[0] in dropped:
+            continue
+        new = spelled.get(node.output[0]) or begun(source=node)
+        if new.nodes or _spelled(new):
             made.graph.node.extend(new.nodes)
             made.graph.initializer.extend(new.tensors)
         else:
