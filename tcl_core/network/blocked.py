@@ -35,7 +35,7 @@ from tcl_core.network.convolutions import (
     of_first,
     whole_groups,
 )
-from tcl_core.network.rewriting import APART, bound_values, op_name, rewritten
+from tcl_core.network.rewriting import APART, calls_any, op_name, rewritten
 from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
 
 _CONVOLUTION = "relax.nn.conv2d"
@@ -61,7 +61,7 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
 
 
 def _converted(module: Any, lanes: int) -> Any:
-    if not any(op_name(value) == _CONVOLUTION for value in bound_values(module)):
+    if not calls_any(module, _CONVOLUTION):
         # TVM's passes take time by the square of the calls: 37 s for two recurrent nodes of 256 steps.
         return spell_out_activations(module)
     block = partial(block_of, lanes)

@@ -17,7 +17,7 @@ from tvm.ir import Op
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import Array, constant_array, of_axis, static_shape
-from tcl_core.network.rewriting import op_name, rewritten
+from tcl_core.network.rewriting import calls_any, op_name, rewritten
 
 _QUANTIZE, _DEQUANTIZE = "relax.quantize", "relax.dequantize"
 _AS_TYPE = Op.get("relax.astype")
@@ -39,16 +39,7 @@ def spell_out_quantization(module: Any) -> Any:
 
 def is_quantized(module: Any) -> bool:
     """Whether anything is rounded to whole numbers in it."""
-    found: list[Any] = []
-
-    def look(expression: Any) -> None:
-        if op_name(expression) == _QUANTIZE:
-            found.append(expression)
-
-    for _, function in module.functions_items():
-        if isinstance(function, relax.Function):
-            relax.analysis.post_order_visit(function, look)
-    return bool(found)
+    return calls_any(module, _QUANTIZE)
 
 
 def round_by_operator(module: Any) -> Any:

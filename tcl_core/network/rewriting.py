@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from tvm import relax
@@ -16,12 +15,18 @@ def op_name(call: Any) -> str:
     return str(getattr(getattr(call, "op", None), "name", ""))
 
 
-def bound_values(module: Any) -> Iterator[Any]:
-    """What the variables of the module's relax functions stand for, in order."""
+def calls_any(module: Any, operator: str) -> bool:
+    """Whether the module's relax functions call an operator of that name anywhere."""
+    found: list[Any] = []
+
+    def look(expression: Any) -> None:
+        if op_name(expression) == operator:
+            found.append(expression)
+
     for _, function in module.functions_items():
         if isinstance(function, relax.Function):
-            for block in function.body.blocks:
-                yield from (binding.value for binding in block.bindings)
+            relax.analysis.post_order_visit(function, look)
+    return bool(found)
 
 
 def rewritten(module: Any, rewriter: Any) -> Any:

@@ -4,8 +4,8 @@ This is how networks are written that onnxruntime's quantiser makes in its forma
 nearly all of them. A product is taken of what both sides are off their zero points, brought to the scale of its result
 by one factor and rounded there, in the order of onnxruntime's kernels: so that the bytes are the same as long as a sum
 stays below 2^24, where float32 holds every whole number. Rounding and bounds are left to a `QuantizeLinear` of scale 1,
-which `quantized` knows to spell out. Operators without sums are put between a `DequantizeLinear` and a
-`QuantizeLinear`.
+which `quantized` knows to spell out; sums and products by elements are rounded with the zero point inside, as
+onnxruntime's are. Other operators are put between a `DequantizeLinear` and a `QuantizeLinear`.
 
 What is left as it is, and refused later by name: scales by channel that are computed, scales by row of a left-hand
 side, channels that come last, a `QLinearSoftmax` over several axes.
