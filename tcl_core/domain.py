@@ -24,6 +24,9 @@ BLOCKED_CONVOLUTIONS = ("conv2d_NCHWc", "conv2d_NCHW_NCHWc", "group_conv2d_NCHWc
 WINDOWED = ("depthwise_conv2d_NCHWc", "pool_max", "pool_sum")
 """As these, but over a window of each channel by itself; pooling is named so in plain layouts, too."""
 
+RECURRENCE = "recurrence"
+"""A block in a task's module around the blocks of one step, which reads what the step before it has written."""
+
 
 class DecisionKind(StrEnum):
     """What a sampling instruction decides."""

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from tvm import relax, te, tirx
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
+
+from tcl_core.network.nodes import RECURRENCE
+from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
 
 _TAKE, _MAX = Op.get("relax.take"), Op.get("relax.max")
 _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
@@ -49,15 +53,26 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
     """TVM's, remembering the node it is at: its exceptions name neither node nor operator.
 
     Its `Gather` reads anywhere in memory for an index out of bounds, a word that no table holds; here it reads the
-    nearest entry.
+    nearest entry. And it knows our own operator.
     """
 
     at_node = ""
     at_operator = ""
 
+    def __init__(self, *, polynomials: bool) -> None:
+        """`polynomials`: instead of libm, in kernels that are written here."""
+        super().__init__({}, "float32")
+        self._polynomials = polynomials
+
+    def _check_for_unsupported_ops(self, graph: Any) -> None:
+        others = [node for node in graph.node if node.op_type != RECURRENCE]
+        super()._check_for_unsupported_ops(SimpleNamespace(node=others))
+
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
         self.at_node = str(attrs.get("tvm_custom", {}).get("name", ""))
         self.at_operator = op_name
+        if op_name == RECURRENCE:
+            return _recurrence(self.bb, inputs, attrs, polynomials=self._polynomials)
         own = super()._convert_operator
         made = _MENDED.get(op_name, _as_it_is)(
             _Node(
@@ -71,6 +86,27 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         if isinstance(made, relax.Call) and made.op == _TAKE:
             return self.bb.normalize(relax.op.take(*made.args, axis=made.attrs.axis, mode="clip"))
         return made
+
+
+def _recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomials: bool) -> Any:
+    """The states of all steps, of an LSTM its last memory, too: see `recurrence_kernel`."""
+    inputs = [builder.normalize(each) for each in inputs]
+    steps, batch, groups, *_ = (int(each) for each in inputs[0].ty.shape.values)
+    cell = Cell(
+        kind=attrs["cell"].decode(),
+        steps=steps,
+        batch=batch,
+        hidden=attrs["hidden"],
+        backwards=bool(attrs["backwards"]),
+        activations=tuple(each.decode() for each in attrs["activations"]),
+        reset_after=bool(attrs["reset_after"]),
+        polynomials=polynomials,
+    )
+    kernel = builder.add_func(recurrence_kernel(cell), cell.kind.lower())
+    results = [relax.TensorType((steps, batch, groups, GROUP), "float32")]
+    if cell.kind == "LSTM":
+        results.append(relax.TensorType((batch, groups, GROUP), "float32"))
+    return builder.emit(relax.call_tir(kernel, inputs, results if len(results) > 1 else results[0]))
 
 
 def _as_it_is(node: _Node) -> Any:

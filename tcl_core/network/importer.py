@@ -24,7 +24,7 @@ from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.frontend import Frontend
 from tcl_core.network.load import LoadedNetwork
-from tcl_core.network.nodes import opset_of
+from tcl_core.network.nodes import OWN, opset_of
 from tcl_core.network.panels import lay_out_weights
 from tcl_core.network.quantized import is_quantized, round_by_operator, spell_out_quantization
 from tcl_core.network.schedule_rules import fit_for_schedules
@@ -43,7 +43,7 @@ class ImportedNetwork:
 
     Attributes:
         module: fused relax `IRModule`, weights inside as constants.
-        simplified: the `onnx.ModelProto` that `module` was made from.
+        simplified: the `onnx.ModelProto` that `module` was made from; the one before, where that has operators of ours.
     """
 
     network: Network
@@ -66,28 +66,30 @@ def import_network(
     """
     started = time.perf_counter()
     counts = operators.count_operators(loaded.model)
-    candidates, issues = _candidates(loaded.model)
-    module, simplified, problems = _first_that_imports(candidates)
-    issues += problems
     target = Target(json.loads(target_json))
+    candidates, issues = _candidates(loaded.model, on_cpu=str(target.kind.name) == "llvm")
+    module, simplified, problems = _first_that_imports(candidates, polynomials=config.fast_math)
+    issues += problems
     fused, noticed = _fuse(module, target, config, vector_bits // _FLOAT_BITS)
     tasks, dynamic = extract_tasks(fused, target)
     if not tasks:
         raise UserError(
             "network", f"'{loaded.network.path}' holds nothing to tune; open a network that computes something."
         )
+    if any(node.domain == OWN for node in simplified.graph.node):
+        simplified = candidates[-1]
     report = ImportReport(operators=counts, issues=issues + noticed + dynamic, seconds=time.perf_counter() - started)
     return ImportedNetwork(network=loaded.network, module=fused, simplified=simplified, tasks=tasks, report=report)
 
 
-def _candidates(model: Any) -> tuple[list[Any], tuple[ImportIssue, ...]]:
+def _candidates(model: Any, *, on_cpu: bool) -> tuple[list[Any], tuple[ImportIssue, ...]]:
     """Models to try in turn: simplified, then as it is.
 
     Raises:
         UserError: neither form is free of unsupported operators.
     """
     inlined = operators.spell_out(model)
-    simplified = simplify(inlined)
+    simplified = simplify(inlined, on_cpu=on_cpu)
     if simplified.model is None:
         issue = ImportIssue(
             node="",
@@ -119,10 +121,10 @@ def _require_supported(model: Any) -> None:
     raise UserError("network", f"{subject} {named}{more} cannot be imported by TVM; {mend}.")
 
 
-def _first_that_imports(candidates: list[Any]) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
+def _first_that_imports(candidates: list[Any], *, polynomials: bool) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
     issues: list[ImportIssue] = []
     for model in candidates:
-        module, issue = _import(model)
+        module, issue = _import(model, polynomials=polynomials)
         if issue is None:
             return module, model, tuple(issues)
         issues.append(issue)
@@ -133,9 +135,9 @@ def _first_that_imports(candidates: list[Any]) -> tuple[Any, Any, tuple[ImportIs
     )
 
 
-def _import(model: Any) -> tuple[Any, ImportIssue | None]:
+def _import(model: Any, *, polynomials: bool) -> tuple[Any, ImportIssue | None]:
     opset = opset_of(model)
-    importer = Frontend({}, "float32")
+    importer = Frontend(polynomials=polynomials)
     # The frontend prints the inputs of a failing node and warns of every renamed input.
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), names_as_identifiers():
         warnings.simplefilter("ignore")

@@ -12,6 +12,10 @@ STANDARD: Final = frozenset({"", "ai.onnx"})
 """The names of the default domain."""
 CONTRIBUTED: Final = "com.microsoft"
 """The domain of onnxruntime's own operators."""
+OWN: Final = "tcl"
+"""The domain of operators that only this frontend knows."""
+RECURRENCE: Final = "Recurrence"
+"""Its one operator: all steps of one direction of a recurrent layer (`recurrences`)."""
 
 
 def opset_of(model: Any) -> int:

@@ -1,12 +1,13 @@
-"""LSTM, GRU and RNN nodes, which TVM's frontend lacks, as the products and gates of their steps.
+"""LSTM, GRU and RNN nodes, which TVM's frontend lacks: what they say, and written out step by step.
 
 The inputs of all steps are multiplied at once. A step then is one product with the state before it and its gates, and
 reads its rows by a constant index tensor: so the kernels of all steps are equal, one task with many calls. Equations
-and orders of gates are those of the ONNX standard (``Operators.md``, LSTM, GRU, RNN).
+and orders of gates are those of the ONNX standard (``Operators.md``, LSTM, GRU, RNN). On a processor all steps are one
+kernel instead (`recurrences`).
 
 What is left as it is, and refused later by name and reason (`obstacle`): peepholes, clipped or coupled gates, other
 activations than sigmoid, tanh and ReLU, sequences of different lengths, weights that are computed, and more than
-`MOST_STEPS` steps.
+`MOST_STEPS` steps where they are written out.
 """
 
 from __future__ import annotations
@@ -58,13 +59,18 @@ def unroll(
     """
     if obstacle(node, constants, dims):
         return None
-    maker = _Maker(node.output[0] or node.name, opset)
-    _Unrolling(_Cell.of(node, constants, dims), maker).run()
+    maker = Maker(node.output[0] or node.name, opset)
+    _Unrolling(Layer.of(node, constants, dims), maker).run()
     return maker.nodes, maker.weights
 
 
-def obstacle(node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> str:
-    """Why a recurrent node has to stay, in a few words; empty where it has not. For the arguments see `unroll`."""
+def obstacle(
+    node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]], most_steps: float = MOST_STEPS
+) -> str:
+    """Why a recurrent node has to stay, in a few words; empty where it has not.
+
+    For the arguments see `unroll`; `most_steps` is of all directions together.
+    """
     inputs, attributes = _read(node)
     strange = next((words for name, words in _STRANGE.items() if attributes.get(name)), "")
     if strange or inputs[7]:
@@ -74,17 +80,20 @@ def obstacle(node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[i
     directions = int(constants[inputs[2]].dims[0])
     if _activations(node.op_type, attributes, directions) is None:
         return "activations other than Sigmoid, Tanh and Relu"
-    return _obstacle_of_steps(dims.get(inputs[0], ()), directions, inputs[4], _array(constants, inputs[4]))
+    lengths = _array(constants, inputs[4])
+    return _obstacle_of_steps(dims.get(inputs[0], ()), directions, inputs[4], lengths, most_steps)
 
 
-def _obstacle_of_steps(size: tuple[int, ...], directions: int, name: str, lengths: Array | None) -> str:
+def _obstacle_of_steps(
+    size: tuple[int, ...], directions: int, name: str, lengths: Array | None, most_steps: float
+) -> str:
     """The same, as to the input's size and the lengths of its sequences, which may have a name and yet not be known."""
     if len(size) != 3 or min(size) < 1:
         return "an input whose size is not known"
     if name and (lengths is None or bool((lengths != size[0]).any())):
         return "sequences of different lengths"
-    if size[0] * directions > MOST_STEPS:
-        return f"{size[0]} steps{' in both directions' * (directions > 1)}, {MOST_STEPS // directions} at most"
+    if size[0] * directions > most_steps:
+        return f"{size[0]} steps{' in both directions' * (directions > 1)}, {most_steps // directions:.0f} at most"
     return ""
 
 
@@ -95,8 +104,8 @@ def _read(node: Any) -> tuple[list[str], dict[str, Any]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cell:
-    """One recurrent node, read.
+class Layer:
+    """One recurrent node without an `obstacle`, read.
 
     Attributes:
         steps, batch, hidden: sizes.
@@ -121,7 +130,7 @@ class _Cell:
     reset_after: bool
 
     @classmethod
-    def of(cls, node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> _Cell:
+    def of(cls, node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> Layer:
         """Of a node without an `obstacle`."""
         inputs, attributes = _read(node)
         weight, recurrence = (onnx.numpy_helper.to_array(constants[name]) for name in inputs[1:3])
@@ -156,7 +165,7 @@ def _activations(kind: str, attributes: Mapping[str, Any], directions: int) -> t
     return names if fits else None
 
 
-class _Maker:
+class Maker:
     """Nodes and initializers with names of their own."""
 
     def __init__(self, prefix: str, opset: int) -> None:
@@ -170,6 +179,13 @@ class _Maker:
         self.nodes.append(onnx.helper.make_node(kind, inputs, [output or name], name=name, **attributes))
         return output or name
 
+    def nodes_of(self, kind: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
+        """One node with several results."""
+        first = self.node(kind, *inputs, **attributes)
+        more = [f"{first}.{number}" for number in range(1, outputs)]
+        self.nodes[-1].output.extend(more)
+        return [first, *more]
+
     def weight(self, array: Array) -> str:
         name = f"{self._prefix}.constant{len(self.weights)}"
         self.weights.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
@@ -180,9 +196,16 @@ class _Maker:
 
     def columns(self, value: str, start: int, end: int) -> str:
         """Columns of a matrix."""
+        return self._part(value, start, end, axis=1)
+
+    def first(self, value: str, count: int, axis: int) -> str:
+        """So many of an axis."""
+        return self._part(value, 0, count, axis)
+
+    def _part(self, value: str, start: int, end: int, axis: int) -> str:
         if not self._by_inputs:
-            return self.node("Slice", value, starts=[start], ends=[end], axes=[1])
-        bounds = (self.weight(np.array([each], np.int64)) for each in (start, end, 1))
+            return self.node("Slice", value, starts=[start], ends=[end], axes=[axis])
+        bounds = (self.weight(np.array([each], np.int64)) for each in (start, end, axis))
         return self.node("Slice", value, *bounds)
 
     def join(self, parts: list[str], axis: int) -> str:
@@ -195,7 +218,7 @@ class _Maker:
 class _Unrolling:
     """A cell's steps, written down."""
 
-    def __init__(self, cell: _Cell, maker: _Maker) -> None:
+    def __init__(self, cell: Layer, maker: Maker) -> None:
         self._cell = cell
         self._maker = maker
 
@@ -241,7 +264,7 @@ class _Unrolling:
 class _Gates:
     """One direction's weights, and its step."""
 
-    def __init__(self, cell: _Cell, maker: _Maker, at: int) -> None:
+    def __init__(self, cell: Layer, maker: Maker, at: int) -> None:
         self._maker = maker
         self._hidden = cell.hidden
         self._kind = "GRU after" if cell.kind == "GRU" and cell.reset_after else cell.kind

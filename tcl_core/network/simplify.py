@@ -33,6 +33,7 @@ from tcl_core.network.group_norms import GROUPS_BY_CHANNEL, restore_group_norms
 from tcl_core.network.nodes import STANDARD, has_branches, opset_of
 from tcl_core.network.paddings import write_out_pool_padding, write_out_transposed_padding
 from tcl_core.network.products import keep_ranks
+from tcl_core.network.recurrences import as_recurrence
 from tcl_core.network.recurrent import unroll
 from tcl_core.network.resizes import spell_out_resize
 from tcl_core.network.shapes import known_sizes
@@ -60,8 +61,12 @@ class Simplified:
     empty: tuple[str, ...] = ()
 
 
-def simplify(model: Any) -> Simplified:
-    """A copy of a model with static inputs, folded; at most 2 GB."""
+def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
+    """A copy of a model with static inputs, folded; at most 2 GB.
+
+    Args:
+        on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps.
+    """
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = _ERRORS_ONLY
@@ -77,7 +82,7 @@ def simplify(model: Any) -> Simplified:
             return Simplified(model=None, problem=str(error).splitlines()[0])
         folded = onnx.load(str(path))
     _forget_unused_opsets(folded)
-    facts = _Facts.of(folded)
+    facts = _Facts.of(folded, on_cpu=on_cpu)
     drop_empty_parts(folded.graph, facts.dims)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
     if facts.opset >= GROUPS_BY_CHANNEL:
@@ -127,16 +132,17 @@ def _alive(nodes: list[Any], needed: set[str]) -> list[Any]:
 @dataclass(frozen=True)
 class _Facts:
     """What is asked of a graph: its constants, dimensions by tensor (-1 where one is not known), element types by
-    tensor (`onnx.TensorProto`), its default opset.
+    tensor (`onnx.TensorProto`), its default opset; and whether it is for a processor.
     """
 
     constants: dict[str, Any]
     dims: dict[str, tuple[int, ...]]
     types: dict[str, int]
     opset: int
+    on_cpu: bool
 
     @classmethod
-    def of(cls, model: Any) -> _Facts:
+    def of(cls, model: Any, *, on_cpu: bool) -> _Facts:
         graph = onnx.shape_inference.infer_shapes(without_weights(model)).graph
         values = [*graph.input, *graph.output, *graph.value_info]
         return cls(
@@ -144,6 +150,7 @@ class _Facts:
             dims=known_sizes(graph),
             types={value.name: value.type.tensor_type.elem_type for value in values},
             opset=opset_of(model),
+            on_cpu=on_cpu,
         )
 
 
@@ -225,7 +232,8 @@ def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
 
 
 def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
-    return unroll(node, facts.constants, facts.dims, facts.opset) or ([node], [])
+    made = as_recurrence(node, facts.constants, facts.dims, facts.opset) if facts.on_cpu else None
+    return made or unroll(node, facts.constants, facts.dims, facts.opset) or ([node], [])
 
 
 def _rewrite_resize(node: Any, facts: _Facts) -> _Rewritten:

@@ -13,7 +13,7 @@ from tvm import relax, s_tir
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.analysis import estimate_tir_flops
 
-from tcl_core.domain import SHARED, ImportIssue, LoopAxis, Task, TensorSpec
+from tcl_core.domain import RECURRENCE, SHARED, ImportIssue, LoopAxis, Task, TensorSpec
 from tcl_core.network.winograd import FLOPS
 
 _REDUCE = 2
@@ -113,7 +113,7 @@ def _find_anchor(module: Any) -> tuple[_Anchor, float]:
     """
     schedule = s_tir.Schedule(module, debug_mask="none")
     best, total = _Anchor(name="", axes=(), work=-1.0), float(estimate_tir_flops(module))
-    for reference in schedule.get_child_blocks(schedule.get_sblock("root")):
+    for reference in _blocks(schedule):
         block = schedule.get(reference)
         axes = tuple(
             LoopAxis(extent=int(axis.dom.extent), kind="reduce" if int(axis.iter_type) == _REDUCE else "spatial")
@@ -128,3 +128,13 @@ def _find_anchor(module: Any) -> tuple[_Anchor, float]:
         if work > best.work and SHARED not in block.annotations:
             best = _Anchor(name=str(block.name_hint), axes=axes, work=work)
     return best, total
+
+
+def _blocks(schedule: Any) -> list[Any]:
+    """A module's blocks; of steps that come one after another, what a single one multiplies."""
+    found: list[Any] = []
+    for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+        steps = [each for each in schedule.get_child_blocks(block) if schedule.get(each).name_hint == RECURRENCE]
+        inner = schedule.get_child_blocks(steps[0]) if steps else []
+        found += [each for each in inner if schedule.get(each).init is not None] or [block]
+    return found

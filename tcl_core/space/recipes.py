@@ -10,8 +10,9 @@ from typing import Any
 from tvm.s_tir.schedule import Trace
 
 from tcl_core.domain import DecisionDomain
-from tcl_core.space import register_tiling, row_tiling
+from tcl_core.space import recurrence_tiling, register_tiling, row_tiling
 from tcl_core.space.blocked_tiling import put_rows_first, without_waste
+from tcl_core.space.recurrence_tiling import Recurrence, find_recurrence, with_recurrence_tiling
 from tcl_core.space.register_tiles import find_product, registers_of, tiles_of
 from tcl_core.space.register_tiling import inlined, with_register_tiling
 from tcl_core.space.row_tiling import find_rows, with_row_tiling
@@ -59,7 +60,11 @@ def recipes_of(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]
 def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
     if is_windowed(context.mod):
         return _recipes(with_window_tiling(context, threads))
-    simple, registers = inlined(context), registers_of(context.target)
+    registers = registers_of(context.target)
+    recurrence = find_recurrence(context.mod, registers)
+    if recurrence is not None:
+        return _of_steps(context, recurrence, threads)
+    simple = inlined(context)
     product = find_product(simple, registers)
     if product is not None:
         made: tuple[Recipe, ...] = ()
@@ -71,6 +76,14 @@ def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
     if rows is not None:
         return _recipes(with_row_tiling(context, rows), narrow=partial(row_tiling.narrowed, rows=rows, threads=threads))
     return ()
+
+
+def _of_steps(context: Any, recurrence: Recurrence, threads: int) -> tuple[Recipe, ...]:
+    made: tuple[Recipe, ...] = ()
+    for apart in (False, True) if recurrence.sequences > 1 else (False,):
+        narrow = partial(recurrence_tiling.narrowed, threads=threads)
+        made += _recipes(with_recurrence_tiling(context, recurrence, apart=apart), narrow=narrow)
+    return made
 
 
 def _metaschedules(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]:

@@ -1,0 +1,107 @@
+"""Steps one after another: every candidate computes them, and threads share the groups of one or nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import te
+from tvm.s_tir.meta_schedule.arg_info import ArgInfo
+
+from tcl_core.domain import Candidate, Replay, Task
+from tcl_core.network.recurrence_kernel import Cell, recurrence_kernel
+from tcl_core.space.design_space import DesignSpace
+from tcl_core.space.recurrence_tiling import find_recurrence
+from tcl_core.space.register_tiles import Registers
+from tests.tcl_core.conftest import CPU_TARGET
+from tests.tcl_core.space.kernel_tasks import task_of
+
+LSTM = Cell(
+    kind="LSTM",
+    steps=3,
+    batch=6,
+    hidden=20,
+    backwards=False,
+    activations=("Sigmoid", "Tanh", "Tanh"),
+    reset_after=False,
+)
+GRU = replace(LSTM, kind="GRU", activations=("Sigmoid", "Tanh"))
+CELLS = {
+    "LSTM": LSTM,
+    "one sequence": replace(LSTM, batch=1),
+    "GRU": GRU,
+    "GRU, reset behind its product": replace(GRU, reset_after=True),
+    "RNN": replace(LSTM, kind="RNN", activations=("Tanh",), backwards=True),
+}
+REGISTERS = Registers(number=16, bits=256)
+
+
+def kernel(cell: Cell) -> Any:
+    return tvm.IRModule({"main": recurrence_kernel(cell).with_attr("global_symbol", "main")})
+
+
+def task(cell: Cell) -> Task:
+    value = te.placeholder((1,), name="value")
+    return replace(task_of(cell.kind, [value]), module_json=tvm.ir.save_json(kernel(cell)))
+
+
+def run(module: Any, results: int) -> list[Any]:
+    generator = np.random.default_rng(0)
+    shapes = [tuple(int(extent) for extent in each.shape) for each in ArgInfo.from_prim_func(module["main"])]
+    arguments = [
+        tvm.runtime.tensor((generator.standard_normal(shape) / 2).astype(np.float32)) for shape in shapes[:-results]
+    ]
+    made = [tvm.runtime.tensor(np.full(shape, np.nan, np.float32)) for shape in shapes[-results:]]
+    tvm.compile(module, tvm.target.Target(json.loads(CPU_TARGET)))(*arguments, *made)
+    return [each.numpy() for each in made]
+
+
+@pytest.mark.parametrize("stock", [False, True], ids=["ours", "MetaSchedule's"])
+@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+def test_every_candidate_computes_what_the_task_does(cell: Cell, stock: bool) -> None:
+    space = DesignSpace(task(cell), CPU_TARGET, stock=stock)
+    generator = np.random.default_rng(0)
+    results = 2 if cell.kind == "LSTM" else 1
+    expected = run(kernel(cell), results)
+    replays = []
+    for sketch in space.sketches[:2]:
+        for _ in range(2):
+            decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
+            replays.append(space.replay(Candidate(cell.kind, sketch.index, decisions)))
+            assert stock or isinstance(replays[-1], Replay)
+    for replay in (each for each in replays if isinstance(each, Replay)):
+        for found, wanted in zip(run(tvm.ir.load_json(replay.module_json), results), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_threads_share_groups_evenly_or_not_at_all() -> None:
+    together, apart = DesignSpace(task(LSTM), CPU_TARGET).sketches
+    assert len(DesignSpace(task(CELLS["one sequence"]), CPU_TARGET).sketches) == 1
+    groups, sequences, sums = together.domains
+    assert [len(domain.values) for domain in apart.domains] == [len(domain.values) for domain in together.domains]
+    assert {value[0] for value in groups.values} == {1, 2}
+    assert {value[0] * value[1] * value[2] for value in groups.values} == {2}
+    assert {value[-1] for value in sequences.values} == {1, 2, 3, 6}
+    assert {value[-1] for value in sums.values} == {1, 2, 4}
+
+
+def test_the_products_run_in_vectors_and_the_steps_do_not_run_in_threads() -> None:
+    space = DesignSpace(task(LSTM), CPU_TARGET)
+    replay = space.replay(Candidate("LSTM", 0, ((2, 1, 1), (2, 3), (10, 2))))
+    assert isinstance(replay, Replay)
+    source = tvm.ir.load_json(replay.module_json).script()
+    steps = source.index('T.sblock("steps")')
+    assert "T.parallel" not in source[:steps]
+    assert "T.parallel(2)" in source[steps:]
+    assert "T.vectorized(8)" in source[source.index('T.sblock("product_update")') - 400 :]
+
+
+def test_other_kernels_have_no_steps() -> None:
+    assert find_recurrence(kernel(GRU), REGISTERS) is not None
+    value = te.placeholder((4, 16), name="value")
+    doubled = te.compute(value.shape, lambda *at: value[at] * 2, name="doubled")
+    assert find_recurrence(tvm.IRModule({"main": te.create_prim_func([value, doubled])}), REGISTERS) is None
