@@ -147,7 +147,7 @@ class _Steps:
 
     def _reset_before(self, state: Any, weight: Any, inputs: Any, opened: Any) -> tuple[Value, Value]:
         """The same; the second product needs all of the reset state, so that whatever goes on from there is stored."""
-        reset, kept = (T.sblock_alloc_buffer(self._state_shape, "float32") for _ in range(2))
+        reset, kept = (_buffer(name, self._state_shape) for name in ("reset", "kept"))
         self._store(
             "reset",
             (reset, lambda b, g, c: opened[b, g, 1, c] * state[b, g, c]),
@@ -183,7 +183,9 @@ class _Steps:
 
     def _begun(self, name: str, first: Any) -> Any:
         """What a step begins with."""
-        return self._values(f"first_{name}", lambda b, g, c: first[b, g, c])
+        buffer = _buffer(f"kept_{name}", self._state_shape)
+        self._store(f"first_{name}", (buffer, lambda b, g, c: first[b, g, c]))
+        return buffer
 
     def _for_each_step(self, step: Callable[..., None], before: Sequence[Any], outputs: Any) -> None:
         """Steps one after another, each from what was before it to what is after it, the state first.
@@ -191,36 +193,37 @@ class _Steps:
         What is before a step is written outside its own block: TVM moves blocks into loops of each other only where
         nothing is written that was read.
         """
+        names = ("state", "memory")[: len(before)]
         with T.serial(self._cell.steps) as number, T.sblock("steps"):
-            now = T.axis.opaque(self._cell.steps, number)
+            now = IRBuilder.name("now", T.axis.opaque(self._cell.steps, IRBuilder.name("step", number)))
             self._row = self._cell.steps - 1 - now if self._cell.backwards else now
-            after = [T.sblock_alloc_buffer(buffer.shape, "float32") for buffer in before]
+            after = [_buffer(f"new_{name}", self._state_shape) for name in names]
             with T.sblock(RECURRENCE):
                 step(*after)
             self._store("output", (outputs, lambda b, g, c: after[0][b, g, c]), at=(self._row,))
-            for place, (old, new) in enumerate(zip(before, after, strict=True)):
-                self._store(f"kept{place}", (old, lambda b, g, c, new=new: new[b, g, c]))
+            for name, old, new in zip(names, before, after, strict=True):
+                self._store(f"kept_{name}", (old, lambda b, g, c, new=new: new[b, g, c]))
 
     def _gates(self, name: str, gates: int, value: Value) -> Any:
         """A new buffer [B, N, gates, GROUP]."""
         shape = (self._cell.batch, self._cell.groups, gates, GROUP)
-        buffer = T.sblock_alloc_buffer(shape, "float32")
+        buffer = _buffer(name, shape)
         with T.grid(*shape) as variables, T.sblock(name):
-            b, g, n, c = map(T.axis.spatial, shape, variables)
+            b, g, n, c = _axes(shape, variables)
             T.sblock_attr(_AT_ONCE)
             T.buffer_store(buffer, value(b, g, n, c), [b, g, n, c])
         return buffer
 
     def _values(self, name: str, value: Value) -> Any:
         """A new buffer [B, N, GROUP]."""
-        buffer = T.sblock_alloc_buffer(self._state_shape, "float32")
+        buffer = _buffer(name, self._state_shape)
         self._store(name, (buffer, value))
         return buffer
 
     def _store(self, name: str, *stores: tuple[Any, Value], at: Sequence[Any] = ()) -> None:
         """Buffers and what becomes of each element, in one block."""
         with T.grid(*self._state_shape) as variables, T.sblock(name):
-            b, g, c = map(T.axis.spatial, self._state_shape, variables)
+            b, g, c = _axes(self._state_shape, variables)
             T.sblock_attr(_AT_ONCE)
             for buffer, value in stores:
                 T.buffer_store(buffer, value(b, g, c), [*at, b, g, c])
@@ -237,15 +240,28 @@ class _Steps:
         """A state [B, N, GROUP] with weights [N, gates, H, GROUP]: [B, N, gates, GROUP]."""
         cell = self._cell
         shape = (cell.batch, cell.groups, int(weight.shape[1]), GROUP)
-        sums = T.sblock_alloc_buffer(shape, "float32")
+        sums = _buffer(name, shape)
         with T.grid(*shape, cell.hidden) as (*variables, value), T.sblock(name):
-            b, g, n, c = map(T.axis.spatial, shape, variables)
-            k = T.axis.reduce(cell.hidden, value)
+            b, g, n, c = _axes(shape, variables)
+            k = IRBuilder.name("k", T.axis.reduce(cell.hidden, IRBuilder.name("value", value)))
             with T.init():
                 T.buffer_store(sums, tirx.const(0, "float32"), [b, g, n, c])
             product = state[b, k // GROUP, k % GROUP] * weight[g, n, k, c]
             T.buffer_store(sums, sums[b, g, n, c] + product, [b, g, n, c])
         return sums
+
+
+def _buffer(name: str, shape: Sequence[int]) -> Any:
+    return IRBuilder.name(name, T.sblock_alloc_buffer(shape, "float32"))
+
+
+def _axes(shape: Sequence[int], variables: Sequence[Any]) -> list[Any]:
+    """Axes of a block over loops, both by names that a person reads in a schedule."""
+    names = ("sequence", "group", "gate", "place") if len(shape) == 4 else ("sequence", "group", "place")
+    return [
+        IRBuilder.name(f"{name}_at", T.axis.spatial(extent, IRBuilder.name(name, variable)))
+        for name, extent, variable in zip(names, shape, variables, strict=True)
+    ]
 
 
 def _of_topi(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
