@@ -91,11 +91,11 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
 def _recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomials: bool) -> Any:
     """The states of all steps, of an LSTM its last memory, too: see `recurrence_kernel`."""
     inputs = [builder.normalize(each) for each in inputs]
-    steps, batch, groups, *_ = (int(each) for each in inputs[0].ty.shape.values)
+    rows, _ = (int(each) for each in inputs[0].ty.shape.values)
     cell = Cell(
         kind=attrs["cell"].decode(),
-        steps=steps,
-        batch=batch,
+        steps=attrs["steps"],
+        batch=rows // attrs["steps"],
         hidden=attrs["hidden"],
         backwards=bool(attrs["backwards"]),
         activations=tuple(each.decode() for each in attrs["activations"]),
@@ -103,9 +103,9 @@ def _recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomi
         polynomials=polynomials,
     )
     kernel = builder.add_func(recurrence_kernel(cell), cell.kind.lower())
-    results = [relax.TensorType((steps, batch, groups, GROUP), "float32")]
+    results = [relax.TensorType((cell.steps, cell.batch, cell.groups, GROUP), "float32")]
     if cell.kind == "LSTM":
-        results.append(relax.TensorType((batch, groups, GROUP), "float32"))
+        results.append(relax.TensorType((cell.batch, cell.groups, GROUP), "float32"))
     return builder.emit(relax.call_tir(kernel, inputs, results if len(results) > 1 else results[0]))
 
 

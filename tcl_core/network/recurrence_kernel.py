@@ -65,7 +65,7 @@ class Cell:
 def recurrence_kernel(cell: Cell) -> Any:
     """A float32 `PrimFunc`.
 
-    Arguments: what the inputs add to the gates [T, B, N, G, GROUP]; weights of the state [N, G, H, GROUP], for a GRU
+    Arguments: what the inputs add to the gates [T * B, N * G * GROUP]; weights of the state [N, G, H, GROUP], for a GRU
     that is reset before its product those of its candidate apart; for one reset after it that product's bias
     [N, GROUP]; the initial state [B, N, GROUP], of an LSTM its memory, too; results: states [T, B, N, GROUP], of an
     LSTM the last memory.
@@ -173,7 +173,7 @@ class _Steps:
 
     def _inputs(self) -> Any:
         cell = self._cell
-        return self._argument("inputs", (cell.steps, cell.batch, cell.groups, GATES[cell.kind], GROUP))
+        return self._argument("inputs", (cell.steps * cell.batch, cell.groups * GATES[cell.kind] * GROUP))
 
     def _weight(self, name: str, gates: int) -> Any:
         return self._argument(name, (self._cell.groups, gates, self._cell.hidden, GROUP))
@@ -230,7 +230,7 @@ class _Steps:
 
     def _input(self, inputs: Any, b: Any, g: Any, n: Any, c: Any) -> Any:
         """What the inputs of this step add to a gate."""
-        return inputs[self._row, b, g, n, c]
+        return inputs[self._row * self._cell.batch + b, (g * GATES[self._cell.kind] + n) * GROUP + c]
 
     def _added(self, name: str, sums: Any, inputs: Any, start: int, gates: int) -> Any:
         """So many gates' sums with what the inputs add to them, from gate `start` of the inputs on."""

@@ -42,8 +42,7 @@ def _direction(layer: Layer, maker: Maker, at: int, rows: str) -> list[str]:
     layout = _Layout(layer)
     of_inputs, own = _biases(layer, at)
     products = maker.node("MatMul", rows, maker.weight(layout.in_rows(layer.weight[at].T)))
-    added = maker.node("Add", products, maker.weight(layout.in_rows(of_inputs)))
-    inputs = [maker.reshape(added, layer.steps, layer.batch, layout.groups, GATES[layer.kind], GROUP)]
+    inputs = [maker.node("Add", products, maker.weight(layout.in_rows(of_inputs)))]
     inputs += [maker.weight(each) for each in layout.weights(layer.recurrence[at].T)]
     if own.size:
         inputs.append(maker.weight(layout.grouped(own)[:, 0]))
@@ -55,6 +54,7 @@ def _direction(layer: Layer, maker: Maker, at: int, rows: str) -> list[str]:
         outputs=len(layer.states),
         domain=OWN,
         cell=layer.kind,
+        steps=layer.steps,
         hidden=layer.hidden,
         backwards=int(layer.reverse[at]),
         activations=layer.activations[at * count : (at + 1) * count],

@@ -50,9 +50,10 @@ def reference(cell: Cell, arguments: list[Array]) -> list[Array]:
     functions = [FUNCTIONS[name] for name in cell.activations]
     before = [each.reshape(cell.batch, -1) for each in (others[1:] if cell.kind == "GRU" else others)]
     state, memory = before[0], before[1] if cell.kind == "LSTM" else None
+    rows = inputs.reshape(cell.steps, cell.batch, cell.groups, GATES[cell.kind], GROUP)
     states = []
     for step in reversed(range(cell.steps)) if cell.backwards else range(cell.steps):
-        added, own = by_gate(inputs[step]), times(cell, state, weight)
+        added, own = by_gate(rows[step]), times(cell, state, weight)
         if cell.kind == "LSTM":
             entry, exit_, forget, news = (one + other for one, other in zip(added, own, strict=True))
             memory = functions[0](forget) * memory + functions[0](entry) * functions[1](news)
@@ -109,5 +110,5 @@ def test_it_computes_the_equations(cell: Cell) -> None:
 def test_columns_of_weights_are_made_whole_groups_rows_are_not() -> None:
     cell = CELLS["hidden values that fill no group"]
     inputs, weight, *_ = shapes_of(recurrence_kernel(cell))
-    assert inputs == (cell.steps, cell.batch, 1, GATES[cell.kind], GROUP)
+    assert inputs == (cell.steps * cell.batch, GATES[cell.kind] * GROUP)
     assert weight == (1, GATES[cell.kind], cell.hidden, GROUP)
