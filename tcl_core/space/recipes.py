@@ -13,7 +13,7 @@ from tcl_core.domain import DecisionDomain
 from tcl_core.space import recurrence_tiling, register_tiling, row_tiling
 from tcl_core.space.blocked_tiling import put_rows_first, without_waste
 from tcl_core.space.recurrence_tiling import Recurrence, find_recurrence, with_recurrence_tiling
-from tcl_core.space.register_tiles import find_product, registers_of, tiles_of
+from tcl_core.space.register_tiles import Registers, find_product, registers_of, tiles_of
 from tcl_core.space.register_tiling import inlined, with_register_tiling
 from tcl_core.space.row_tiling import find_rows, with_row_tiling
 from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
@@ -63,7 +63,7 @@ def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
     registers = registers_of(context.target)
     recurrence = find_recurrence(context.mod, registers)
     if recurrence is not None:
-        return _of_steps(context, recurrence, threads)
+        return _of_steps(context, recurrence, registers, threads)
     simple = inlined(context)
     product = find_product(simple, registers)
     if product is not None:
@@ -78,11 +78,11 @@ def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
     return ()
 
 
-def _of_steps(context: Any, recurrence: Recurrence, threads: int) -> tuple[Recipe, ...]:
+def _of_steps(context: Any, recurrence: Recurrence, registers: Registers, threads: int) -> tuple[Recipe, ...]:
+    narrow = partial(recurrence_tiling.narrowed, threads=threads)
     made: tuple[Recipe, ...] = ()
-    for apart in (False, True) if recurrence.sequences > 1 else (False,):
-        narrow = partial(recurrence_tiling.narrowed, threads=threads)
-        made += _recipes(with_recurrence_tiling(context, recurrence, apart=apart), narrow=narrow)
+    for tile in recurrence_tiling.tiles_of(recurrence, registers):
+        made += _recipes(with_recurrence_tiling(context, recurrence, tile), narrow=narrow)
     return made
 
 

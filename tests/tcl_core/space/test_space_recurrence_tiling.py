@@ -15,7 +15,7 @@ from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 from tcl_core.domain import Candidate, Replay, Task
 from tcl_core.network.recurrence_kernel import Cell, recurrence_kernel
 from tcl_core.space.design_space import DesignSpace
-from tcl_core.space.recurrence_tiling import find_recurrence
+from tcl_core.space.recurrence_tiling import Recurrence, Tile, find_recurrence, tiles_of
 from tcl_core.space.register_tiles import Registers
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
@@ -37,7 +37,8 @@ CELLS = {
     "GRU, reset behind its product": replace(GRU, reset_after=True),
     "RNN": replace(LSTM, kind="RNN", activations=("Tanh",), backwards=True),
 }
-REGISTERS = Registers(number=16, bits=256)
+AVX2, AVX512 = Registers(number=16, bits=256), Registers(number=32, bits=512)
+SSE = Registers(number=16, bits=128)
 
 
 def kernel(cell: Cell) -> Any:
@@ -79,19 +80,47 @@ def test_every_candidate_computes_what_the_task_does(cell: Cell, stock: bool) ->
 
 
 def test_threads_share_groups_evenly_or_not_at_all() -> None:
-    together, apart = DesignSpace(task(LSTM), CPU_TARGET).sketches
-    assert len(DesignSpace(task(CELLS["one sequence"]), CPU_TARGET).sketches) == 1
-    groups, sequences, sums = together.domains
-    assert [len(domain.values) for domain in apart.domains] == [len(domain.values) for domain in together.domains]
-    assert {value[0] for value in groups.values} == {1, 2}
-    assert {value[0] * value[1] * value[2] for value in groups.values} == {2}
-    assert {value[-1] for value in sequences.values} == {1, 2, 3, 6}
-    assert {value[-1] for value in sums.values} == {1, 2, 4}
+    for sketch in DesignSpace(task(LSTM), CPU_TARGET).sketches:
+        groups, sums = sketch.domains
+        assert {value[0] for value in groups.values} <= {1, 2}
+        assert {value[-1] for value in sums.values} == {1, 2, 4}
+    (sketch, *_) = DesignSpace(task(replace(LSTM, hidden=64)), CPU_TARGET).sketches
+    assert {value[0] for value in sketch.domains[0].values} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("sequences", "groups", "gates", "registers", "best"),
+    [
+        (1, 4, 4, AVX2, Tile(sequences=1, groups=1, apart=False)),
+        (1, 4, 4, AVX512, Tile(sequences=1, groups=4, apart=False)),
+        (8, 16, 4, AVX2, Tile(sequences=4, groups=1, apart=True)),
+        (6, 2, 4, AVX512, Tile(sequences=6, groups=1, apart=False)),
+        (1, 8, 1, AVX2, Tile(sequences=1, groups=4, apart=False)),
+        (1, 1, 4, SSE, Tile(sequences=1, groups=1, apart=True)),
+    ],
+)
+def test_tiles_fill_registers(sequences: int, groups: int, gates: int, registers: Registers, best: Tile) -> None:
+    recurrence = Recurrence(
+        phases=(),
+        copies=(),
+        sequences=sequences,
+        groups=groups,
+        gates=gates,
+        lanes=registers.bits // 32,
+        vectors=512 // registers.bits,
+    )
+    tiles = tiles_of(recurrence, registers)
+    assert tiles[0] == best
+    assert 1 <= len(tiles) <= 4
+    for tile in tiles:
+        assert tile.sequences * tile.side_by_side(recurrence) <= registers.number
 
 
 def test_the_products_run_in_vectors_and_the_steps_do_not_run_in_threads() -> None:
-    space = DesignSpace(task(LSTM), CPU_TARGET)
-    replay = space.replay(Candidate("LSTM", 0, ((2, 1, 1), (2, 3), (10, 2))))
+    space = DesignSpace(task(replace(LSTM, hidden=64)), CPU_TARGET)
+    sketch = space.sketches[0]
+    shared = next(value for value in sketch.domains[0].values if value[0] == 2)
+    replay = space.replay(Candidate("LSTM", 0, (shared, (32, 2))))
     assert isinstance(replay, Replay)
     source = tvm.ir.load_json(replay.module_json).script()
     steps = source.index('T.sblock("steps")')
@@ -101,7 +130,7 @@ def test_the_products_run_in_vectors_and_the_steps_do_not_run_in_threads() -> No
 
 
 def test_other_kernels_have_no_steps() -> None:
-    assert find_recurrence(kernel(GRU), REGISTERS) is not None
+    assert find_recurrence(kernel(GRU), AVX2) is not None
     value = te.placeholder((4, 16), name="value")
     doubled = te.compute(value.shape, lambda *at: value[at] * 2, name="doubled")
-    assert find_recurrence(tvm.IRModule({"main": te.create_prim_func([value, doubled])}), REGISTERS) is None
+    assert find_recurrence(tvm.IRModule({"main": te.create_prim_func([value, doubled])}), AVX2) is None
