@@ -37,6 +37,7 @@ from tcl_core.network.recurrences import as_recurrence
 from tcl_core.network.recurrent import unroll
 from tcl_core.network.resizes import spell_out_resize
 from tcl_core.network.shapes import known_sizes
+from tcl_core.network.signals import lift_signals
 from tcl_core.network.skeleton import without_weights
 
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
@@ -65,7 +66,8 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     """A copy of a model with static inputs, folded; at most 2 GB.
 
     Args:
-        on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps.
+        on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps, and signals are lifted
+            (`signals`).
     """
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -87,6 +89,8 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
     if facts.opset >= GROUPS_BY_CHANNEL:
         restore_group_norms(folded.graph, facts.constants, facts.dims)
+    if on_cpu:
+        lift_signals(folded.graph, facts.constants, facts.dims, facts.opset)
     _rewrite(folded, facts)
     return Simplified(model=folded, empty=empty)
 
