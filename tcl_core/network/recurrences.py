@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import OWN, RECURRENCE
 from tcl_core.network.recurrence_kernel import GATES, GROUP
-from tcl_core.network.recurrent import Layer, Maker, obstacle
+from tcl_core.network.recurrent import Layer, obstacle
 
 Array = NDArray[Any]
 

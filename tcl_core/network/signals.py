@@ -52,7 +52,10 @@ _BY_CHANNEL = frozenset({"BatchNormalization", "GlobalAveragePool", "GlobalMaxPo
 """Which take pictures and signals alike; all but the first input are of channels."""
 _ALONG = frozenset({"Concat", "Split"})
 """Whose attribute `axis` may be that of the channels."""
-_WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
+_CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
+_WINDOWED = frozenset({"MaxPool", "AveragePool"}) | _CONVOLUTIONS
+_OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_shape": 1, "output_padding": 0}
+"""What the attributes of a window say of an axis of a single row."""
 _BOUNDED = frozenset({"Slice", "Pad"})
 """Whose constants say which axes they are of; since opset `_AXES_AS_INPUTS` at the latest they are inputs."""
 _MOST_BOUNDS, _PLAIN_PAD = 5, 3
@@ -62,12 +65,12 @@ _AXES_AS_INPUTS = 13
 
 
 def lift_signals(
-    graph: Any, constants: Mapping[str, Any], dims: MutableMapping[str, tuple[int, ...]], opset: int
+    graph: Any, constants: MutableMapping[str, Any], dims: MutableMapping[str, tuple[int, ...]], opset: int
 ) -> None:
     """Lift a graph's convolutions of signals and what lies between them, in place.
 
     Args:
-        constants: initializers by name (`onnx.TensorProto`).
+        constants: initializers by name (`onnx.TensorProto`); new ones are added.
         dims: dimensions by tensor, -1 where one is not known; those of new tensors are added.
         opset: of the default domain.
     """
@@ -80,7 +83,7 @@ def lift_signals(
 
 
 def _is_convolution(node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> bool:
-    known = node.op_type == "Conv" and node.domain in STANDARD and node.input[1] in constants
+    known = node.op_type in _CONVOLUTIONS and node.domain in STANDARD and node.input[1] in constants
     return known and len(dims.get(node.input[0], ())) == _SIGNAL
 
 
@@ -88,7 +91,7 @@ class _Lifting:
     """A graph written anew, node by node."""
 
     def __init__(
-        self, graph: Any, constants: Mapping[str, Any], dims: MutableMapping[str, tuple[int, ...]], opset: int
+        self, graph: Any, constants: MutableMapping[str, Any], dims: MutableMapping[str, tuple[int, ...]], opset: int
     ) -> None:
         self._graph, self._constants, self._dims, self._opset = graph, constants, dims, opset
         self._nodes: list[Any] = []
@@ -127,7 +130,7 @@ class _Lifting:
         if node.op_type in _BOUNDED:
             return node.input[0] in self._lifted and self._bounds(node) is not None
         if node.op_type in _BY_CHANNEL | _WINDOWED:
-            return node.input[0] in self._lifted and node.op_type != "Conv"
+            return node.input[0] in self._lifted and node.op_type not in _CONVOLUTIONS
         return node.op_type in _BY_VALUE and all(self._fits(name) for name in node.input)
 
     def _is_signal(self, name: str) -> bool:
@@ -143,7 +146,7 @@ class _Lifting:
             inputs = [self._with_row(name, node.op_type) for name in inputs]
         else:
             inputs[0] = self._with_row(inputs[0], node.op_type)
-        if node.op_type == "Conv":
+        if node.op_type in _CONVOLUTIONS:
             inputs[1] = self._reshaped(inputs[1])
         if node.op_type in _BOUNDED:
             place, array = self._bounds(node) or (0, None)
@@ -196,8 +199,9 @@ class _Lifting:
         return made
 
     def _constant(self, name: str, array: Any) -> str:
-        self._graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-        self._dims[name] = array.shape
+        tensor = onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
+        self._graph.initializer.append(tensor)
+        self._constants[name], self._dims[name] = tensor, array.shape
         return name
 
     def _lower(self, name: str) -> None:
@@ -221,9 +225,9 @@ class _Lifting:
 def _of_pictures(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a window over a signal, for a window one row high."""
     made = dict(attributes)
-    for name in ("kernel_shape", "strides", "dilations"):
+    for name, own in _OF_A_ROW.items():
         if name in made:
-            made[name] = [1, *made[name]]
+            made[name] = [own, *made[name]]
     if "pads" in made:
         before, after = made["pads"]
         made["pads"] = [0, before, 0, after]

@@ -39,6 +39,7 @@ from tcl_core.network.resizes import spell_out_resize
 from tcl_core.network.shapes import known_sizes
 from tcl_core.network.signals import lift_signals
 from tcl_core.network.skeleton import without_weights
+from tcl_core.network.transposed import as_convolution
 
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
 # of bert-tiny become 18, and its GELU leaves the matrix product (measured with onnxruntime 1.31).
@@ -67,7 +68,7 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
 
     Args:
         on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps, and signals are lifted
-            (`signals`).
+            (`signals`), and transposed convolutions become plain ones (`transposed`).
     """
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -251,7 +252,8 @@ def _rewrite_pool(node: Any, facts: _Facts) -> _Rewritten:
 def _rewrite_transposed(node: Any, facts: _Facts) -> _Rewritten:
     weight = facts.constants.get(node.input[1])
     known = {} if weight is None else {node.input[1]: tuple(weight.dims)}
-    return [write_out_transposed_padding(node, {**facts.dims, **known})], []
+    made = write_out_transposed_padding(node, {**facts.dims, **known})
+    return (facts.on_cpu and as_convolution(made, facts.constants, facts.dims, facts.opset)) or ([made], [])
 
 
 def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:
