@@ -96,7 +96,7 @@ class _Lifting:
         self._graph, self._constants, self._dims, self._opset = graph, constants, dims, opset
         self._nodes: list[Any] = []
         self._lifted: dict[str, str] = {}
-        self._lowered: set[str] = set()
+        self._signals: set[str] = set()
 
     def take(self, node: Any) -> None:
         """Write a node, of pictures where it can be."""
@@ -143,9 +143,9 @@ class _Lifting:
     def _lift(self, node: Any) -> Any:
         inputs = list(node.input)
         if node.op_type == "Concat" or node.op_type in _BY_VALUE:
-            inputs = [self._with_row(name, node.op_type) for name in inputs]
+            inputs = [self._with_row(name) for name in inputs]
         else:
-            inputs[0] = self._with_row(inputs[0], node.op_type)
+            inputs[0] = self._with_row(inputs[0])
         if node.op_type in _CONVOLUTIONS:
             inputs[1] = self._reshaped(inputs[1])
         if node.op_type in _BOUNDED:
@@ -155,6 +155,8 @@ class _Lifting:
         attributes = attributes_of(node)
         if node.op_type in _WINDOWED:
             attributes = _of_pictures(attributes)
+        if node.op_type in _ALONG:
+            attributes["axis"] = 1
         return onnx.helper.make_node(node.op_type, inputs, outputs, node.name, domain=node.domain, **attributes)
 
     def _bounds(self, node: Any) -> tuple[int, Any] | None:
@@ -179,14 +181,14 @@ class _Lifting:
         self._dims[f"{name}.row"] = (*shape[:_ROW], 1, *shape[_ROW:])
         return f"{name}.row"
 
-    def _with_row(self, name: str, operator: str) -> str:
+    def _with_row(self, name: str) -> str:
         if name in self._lifted or not name:
             return self._lifted.get(name, name)
         if name in self._constants:
-            rank = len(self._constants[name].dims)
-            return self._reshaped(name) if rank >= _ROW or (operator == "PRelu" and rank) else name
+            return self._reshaped(name) if len(self._constants[name].dims) > 1 else name
         if self._dims.get(name) == ():
             return name
+        self._signals.add(name)
         self._nodes.append(self._of_rank("Unsqueeze", name, self._note(name)))
         return self._lifted[name]
 
@@ -194,8 +196,7 @@ class _Lifting:
         """A constant with an axis more, before the last."""
         made = f"{name}.row"
         if made not in self._dims:
-            array = onnx.numpy_helper.to_array(self._constants[name])
-            self._constant(made, np.expand_dims(array, max(array.ndim - 1, 0)))
+            self._constant(made, np.expand_dims(onnx.numpy_helper.to_array(self._constants[name]), -2))
         return made
 
     def _constant(self, name: str, array: Any) -> str:
@@ -205,14 +206,10 @@ class _Lifting:
         return name
 
     def _lower(self, name: str) -> None:
-        """Make the signal of a picture, once."""
-        if name in self._lifted and name not in self._lowered and not self._made(name):
+        """Make the signal of a picture where there is none."""
+        if name in self._lifted and name not in self._signals:
+            self._signals.add(name)
             self._nodes.append(self._of_rank("Squeeze", self._lifted[name], name))
-            self._lowered.add(name)
-
-    def _made(self, name: str) -> bool:
-        """Whether there is a signal of that name that the picture was made of."""
-        return any(node.op_type == "Unsqueeze" and node.input[0] == name for node in self._nodes)
 
     def _of_rank(self, operator: str, value: str, output: str) -> Any:
         name = f"{output}.{operator.lower()}"
