@@ -84,7 +84,7 @@ def lift_signals(
 
 def _is_convolution(node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> bool:
     known = node.op_type in _CONVOLUTIONS and node.domain in STANDARD and node.input[1] in constants
-    return known and len(dims.get(node.input[0], ())) == _SIGNAL
+    return known and all(len(dims.get(name, ())) == _SIGNAL for name in (node.input[0], node.output[0]))
 
 
 class _Lifting:

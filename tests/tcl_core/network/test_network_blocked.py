@@ -187,7 +187,7 @@ CHANNEL_AXIS = np.array([1], np.int64)
         ("LRN", [], {"size": 5}, 32),
         ("Softmax", [], {"axis": 1}, 32),
         ("Slice", [np.array([3], np.int64), np.array([27], np.int64), CHANNEL_AXIS], {}, 24),
-        ("ConvTranspose", [weight(32, 32, 2, 2)], {"strides": [2, 2]}, 32),
+        ("ConvTranspose", [weight(32, 8, 2, 2)], {"strides": [2, 2], "group": 4}, 32),
         ("Pad", [np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)], {}, 32),
     ],
 )  # fmt: skip
