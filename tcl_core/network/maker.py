@@ -49,14 +49,11 @@ class Maker:
 
     def columns(self, value: str, start: int, end: int) -> str:
         """Columns of a matrix."""
-        return self._part(value, start, end, axis=1)
+        return self.cut(value, [start], [end], [1])
 
     def first(self, value: str, count: int, axis: int) -> str:
         """So many of an axis."""
-        return self._part(value, 0, count, axis)
-
-    def _part(self, value: str, start: int, end: int, axis: int) -> str:
-        return self.cut(value, [start], [end], [axis])
+        return self.cut(value, [0], [count], [axis])
 
     def cut(self, value: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], output: str = "") -> str:
         """A part of some axes."""

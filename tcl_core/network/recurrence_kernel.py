@@ -59,7 +59,12 @@ class Cell:
     @property
     def groups(self) -> int:
         """N."""
-        return -(-self.hidden // GROUP)
+        return groups_of(self.hidden)
+
+
+def groups_of(hidden: int) -> int:
+    """So many hidden values, rounded up to whole groups."""
+    return -(-hidden // GROUP)
 
 
 def recurrence_kernel(cell: Cell) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import OWN, RECURRENCE
-from tcl_core.network.recurrence_kernel import GATES, GROUP
+from tcl_core.network.recurrence_kernel import GROUP, groups_of
 from tcl_core.network.recurrent import Layer, obstacle
 
 Array = NDArray[Any]
@@ -41,14 +41,13 @@ def as_recurrence(
 def _direction(layer: Layer, maker: Maker, at: int, rows: str) -> list[str]:
     """The states of all steps [steps, 1, batch, hidden], and the last ones [1, batch, hidden]."""
     layout = _Layout(layer)
-    of_inputs, own = _biases(layer, at)
+    of_inputs, own = layer.biases(at)
     products = maker.node("MatMul", rows, maker.weight(layout.in_rows(layer.weight[at].T)))
     inputs = [maker.node("Add", products, maker.weight(layout.in_rows(of_inputs)))]
-    inputs += [maker.weight(each) for each in layout.weights(layer.recurrence[at].T)]
+    inputs += [maker.weight(np.moveaxis(layout.grouped(part), 0, 2)) for part in layer.products(at)]
     if own.size:
         inputs.append(maker.weight(layout.grouped(own)[:, 0]))
     inputs += [_initial(layer, maker, name, at, layout.groups) for name in layer.states]
-    count = len(layer.activations) // len(layer.reverse)
     made = maker.nodes_of(
         RECURRENCE,
         *inputs,
@@ -58,7 +57,7 @@ def _direction(layer: Layer, maker: Maker, at: int, rows: str) -> list[str]:
         steps=layer.steps,
         hidden=layer.hidden,
         backwards=int(layer.reverse[at]),
-        activations=layer.activations[at * count : (at + 1) * count],
+        activations=layer.activations_of(at),
         reset_after=int(layer.reset_after),
     )
     width = layout.groups * GROUP
@@ -72,22 +71,11 @@ def _direction(layer: Layer, maker: Maker, at: int, rows: str) -> list[str]:
     return [maker.reshape(states, layer.steps, *shape), last, *(maker.reshape(each, *shape) for each in memory)]
 
 
-def _biases(layer: Layer, at: int) -> tuple[Array, Array]:
-    """What is added to the inputs' products, and what only to the state's: of a GRU that is reset behind it."""
-    width = GATES[layer.kind] * layer.hidden
-    of_inputs, of_state = layer.bias[at, :width].copy(), layer.bias[at, width:]
-    inner = 2 * layer.hidden if layer.kind == "GRU" and layer.reset_after else width
-    of_inputs[:inner] += of_state[:inner]
-    return of_inputs, of_state[inner:]
-
-
 def _initial(layer: Layer, maker: Maker, name: str, at: int, groups: int) -> str:
     rest = groups * GROUP - layer.hidden
     if not name:
         return maker.weight(np.zeros((layer.batch, groups, GROUP), np.float32))
-    if len(layer.reverse) > 1:
-        name = maker.node("Gather", name, maker.weight(np.array([at], np.int64)), axis=0)
-    name = maker.reshape(name, layer.batch, layer.hidden)
+    name = layer.given_state(maker, name, at)
     if rest:
         name = maker.node("Concat", name, maker.weight(np.zeros((layer.batch, rest), np.float32)), axis=1)
     return maker.reshape(name, layer.batch, groups, GROUP)
@@ -98,8 +86,7 @@ class _Layout:
 
     def __init__(self, layer: Layer) -> None:
         self._hidden = layer.hidden
-        self._apart = layer.kind == "GRU" and not layer.reset_after
-        self.groups = -(-layer.hidden // GROUP)
+        self.groups = groups_of(layer.hidden)
 
     def grouped(self, columns: Array) -> Array:
         """[..., gates * hidden] -> [..., groups, gates, GROUP]."""
@@ -111,8 +98,3 @@ class _Layout:
     def in_rows(self, columns: Array) -> Array:
         """The same as [..., groups * gates * GROUP]."""
         return self.grouped(columns).reshape(*columns.shape[:-1], -1)
-
-    def weights(self, columns: Array) -> list[Array]:
-        """[hidden, gates * hidden] as [groups, gates, hidden, GROUP]; of a GRU's candidate apart, where it waits."""
-        parts = np.split(columns, [2 * self._hidden], axis=1) if self._apart else [columns]
-        return [np.moveaxis(self.grouped(part), 0, 2) for part in parts]

@@ -27,10 +27,9 @@ from tcl_core.network.nodes import attributes_of
 MOST_STEPS: Final = 512
 """Of a node, both directions together: each is some ten operators, which TVM's passes go through one by one."""
 
-_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-RECURRENT: Final = frozenset(_GATES)
 _REVERSE = {b"forward": (False,), b"reverse": (True,), b"bidirectional": (False, True)}
 _ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+RECURRENT: Final = frozenset(_ACTIVATIONS)
 _PLAIN = frozenset({"Sigmoid", "Tanh", "Relu"})
 _STRANGE = {
     "clip": "clipped gates",
@@ -145,8 +144,33 @@ class Layer:
             recurrence=recurrence,
             bias=np.zeros((directions, 2 * weight.shape[1]), weight.dtype) if bias is None else bias,
             states=tuple(inputs[5:7]) if node.op_type == "LSTM" else (inputs[5],),
-            reset_after=bool(attributes.get("linear_before_reset", 0)),
+            reset_after=node.op_type == "GRU" and bool(attributes.get("linear_before_reset", 0)),
         )
+
+    def activations_of(self, at: int) -> tuple[str, ...]:
+        """Of one direction."""
+        count = len(self.activations) // len(self.reverse)
+        return self.activations[at * count : (at + 1) * count]
+
+    def biases(self, at: int) -> tuple[Array, Array]:
+        """What is added to the inputs' products, and what only to the state's: of a GRU that is reset behind it."""
+        width = self.weight.shape[1]
+        of_inputs, of_state = self.bias[at, :width].copy(), self.bias[at, width:]
+        inner = 2 * self.hidden if self.reset_after else width
+        of_inputs[:inner] += of_state[:inner]
+        return of_inputs, of_state[inner:]
+
+    def products(self, at: int) -> list[Array]:
+        """What the state is multiplied with, [hidden, gates * hidden]; a GRU's candidate waits for the reset gate."""
+        columns = self.recurrence[at].T
+        apart = self.kind == "GRU" and not self.reset_after
+        return np.split(columns, [2 * self.hidden], axis=1) if apart else [columns]
+
+    def given_state(self, maker: Maker, name: str, at: int) -> str:
+        """A direction's initial state, [batch, hidden]."""
+        if len(self.reverse) > 1:
+            name = maker.node("Gather", name, maker.weight(np.array([at], np.int64)), axis=0)
+        return maker.reshape(name, self.batch, self.hidden)
 
 
 def _array(constants: Mapping[str, Any], name: str) -> Array | None:
@@ -202,9 +226,7 @@ class _Unrolling:
         cell, maker = self._cell, self._maker
         if not name:
             return maker.weight(np.zeros((cell.batch, cell.hidden), cell.weight.dtype))
-        if len(cell.reverse) > 1:
-            name = maker.node("Gather", name, maker.weight(np.array([at], np.int64)), axis=0)
-        return maker.reshape(name, cell.batch, cell.hidden)
+        return cell.given_state(maker, name, at)
 
 
 class _Gates:
@@ -213,24 +235,13 @@ class _Gates:
     def __init__(self, cell: Layer, maker: Maker, at: int) -> None:
         self._maker = maker
         self._hidden = cell.hidden
-        self._kind = "GRU after" if cell.kind == "GRU" and cell.reset_after else cell.kind
-        count = len(_ACTIVATIONS[cell.kind])
-        self._activations = cell.activations[at * count : (at + 1) * count]
-        width = _GATES[cell.kind] * cell.hidden
-        of_inputs, of_state = cell.bias[at, :width].copy(), cell.bias[at, width:]
-        inner = 2 * cell.hidden if self._kind == "GRU after" else width
-        of_inputs[:inner] += of_state[:inner]
-        self._inner_bias = maker.weight(of_state[inner:]) if inner < width else ""
+        self._kind = "GRU after" if cell.reset_after else cell.kind
+        self._activations = cell.activations_of(at)
+        of_inputs, inner = cell.biases(at)
+        self._inner_bias = maker.weight(inner) if inner.size else ""
         self._weight = maker.weight(cell.weight[at].T)
         self._bias = maker.weight(of_inputs)
-        self._recurrence = cell.recurrence[at].T
-        self._products = [maker.weight(part) for part in self._parts()]
-
-    def _parts(self) -> list[Array]:
-        """What the state is multiplied with; a GRU's candidate waits for the reset gate."""
-        if self._kind != "GRU":
-            return [self._recurrence]
-        return [self._recurrence[:, : 2 * self._hidden], self._recurrence[:, 2 * self._hidden :]]
+        self._products = [maker.weight(part) for part in cell.products(at)]
 
     def inputs(self, rows: str) -> str:
         """[steps * batch, gates * hidden]: what the inputs add to the gates, of all steps."""

@@ -14,6 +14,7 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 )
 
 _VECTORISED = "meta_schedule.vectorize"
+_NO_LIMIT = 1 << 20
 
 
 def with_rules(context: Any, rules: Sequence[Any], more_postprocs: Sequence[Any] = ()) -> Any:
@@ -43,3 +44,15 @@ def tiled_by(context: Any, tiling: Any, postprocs: Sequence[Any] = ()) -> Any:
 def vectorise_last(schedule: Any, lanes: Any) -> None:
     """Vectorise so many values of the last loop alone: MetaSchedule takes loops together, up to 64 values."""
     schedule.annotate(schedule.get_sblock("root"), _VECTORISED, lanes)  # its rule lets what is there stand
+
+
+def in_parts(schedule: Any, loop: Any, number: int, most: int = _NO_LIMIT) -> Any:
+    """A decision on factors of a loop, the last of them `most` at most."""
+    return schedule.sample_perfect_tile(loop, n=number, max_innermost_factor=most)
+
+
+def keep_in_registers(schedule: Any, loops: Sequence[Any]) -> None:
+    """Unroll loops over a tile, and make vectors of the last."""
+    for loop in loops[:-1]:
+        schedule.unroll(loop)
+    schedule.vectorize(loops[-1])

@@ -19,13 +19,12 @@ from tvm.s_tir.meta_schedule.postproc import PyPostproc
 from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
 
 from tcl_core.domain import RECURRENCE, DecisionDomain
-from tcl_core.space.contexts import with_rules
+from tcl_core.space.contexts import in_parts, keep_in_registers, with_rules
 from tcl_core.space.register_tiles import Registers, extents_of
 
 _MOST_TILES = 4
 _MOST_SEQUENCES = 8
 _MOST_UNROLLED = 4
-_NO_LIMIT = 1 << 20
 _FLOAT_BITS = 32
 _LATENCY = 4.0
 """Of a product and a sum, in cycles; two are begun in each, two vectors read from the first cache, one from the second,
@@ -199,7 +198,7 @@ class _InitTiling(PyPostproc):  # type: ignore[misc]  # tvm has no types
     def apply(self, schedule: Any) -> bool:
         for phase in self._recurrence.phases:
             loops = schedule.get_loops(schedule.get_sblock(f"{phase.product}_init"))
-            _keep_in_registers(schedule, loops[self._tile.apart - _LOOPS_OF_TILE :])
+            keep_in_registers(schedule, loops[self._tile.apart - _LOOPS_OF_TILE :])
         return True
 
 
@@ -207,7 +206,7 @@ def _tiled(schedule: Any, phase: Phase, tile: Tile, lanes: int) -> None:
     product, result = schedule.get_sblock(phase.product), schedule.get_sblock(phase.result)
     sequence, group, place = schedule.get_loops(result)
     tiles, held = schedule.split(group, factors=[None, tile.groups])
-    shared, between = schedule.split(tiles, factors=_parts(schedule, tiles, _NO_LIMIT))
+    shared, between = schedule.split(tiles, factors=in_parts(schedule, tiles, 2))
     around, row = schedule.split(sequence, factors=[None, tile.sequences])
     # Weights serve all sequences while they are in the first cache.
     schedule.reorder(shared, between, around, row, held, place)
@@ -218,12 +217,12 @@ def _tiled(schedule: Any, phase: Phase, tile: Tile, lanes: int) -> None:
         _vectorised(schedule, block, lanes)
     schedule.compute_at(product, around, preserve_unit_loops=True)
     row, held, gate, place, value = schedule.get_loops(product)[-_LOOPS_OF_TILE:]
-    first, unrolled = schedule.split(value, factors=_parts(schedule, value, _MOST_UNROLLED))
+    first, unrolled = schedule.split(value, factors=in_parts(schedule, value, 2, _MOST_UNROLLED))
     vectors, lane = schedule.split(place, factors=[None, lanes])
     in_tile = (row, held, vectors, lane) if tile.apart else (row, held, gate, vectors, lane)
     schedule.reorder(*([gate] if tile.apart else []), first, unrolled, *in_tile)
     schedule.unroll(unrolled)
-    _keep_in_registers(schedule, in_tile)
+    keep_in_registers(schedule, in_tile)
     schedule.parallel(shared)
 
 
@@ -231,16 +230,6 @@ def _vectorised(schedule: Any, block: Any, lanes: int) -> None:
     *_, last = schedule.get_loops(block)
     _, lane = schedule.split(last, factors=[None, lanes])
     schedule.vectorize(lane)
-
-
-def _keep_in_registers(schedule: Any, loops: Sequence[Any]) -> None:
-    for loop in loops[:-1]:
-        schedule.unroll(loop)
-    schedule.vectorize(loops[-1])
-
-
-def _parts(schedule: Any, loop: Any, most: int) -> Any:
-    return schedule.sample_perfect_tile(loop, n=2, max_innermost_factor=most)
 
 
 def narrowed(domains: Sequence[DecisionDomain], threads: int) -> tuple[DecisionDomain, ...]:

@@ -25,12 +25,11 @@ from tvm.s_tir.meta_schedule.postproc import PyPostproc
 from tvm.s_tir.meta_schedule.schedule_rule import AutoInline, InlineConstantScalars, PyScheduleRule
 
 from tcl_core.domain import Decision, DecisionDomain
-from tcl_core.space.contexts import tiled_by
+from tcl_core.space.contexts import in_parts, keep_in_registers, tiled_by
 from tcl_core.space.register_tiles import Product, Tile, fewest_rows
 from tcl_core.space.sharing import is_even, most_rows
 
 _MOST_UNROLLED = 2
-_NO_LIMIT = 1 << 20
 
 
 def with_register_tiling(context: Any, product: Product, tile: Tile, threads: int) -> Any:
@@ -86,7 +85,7 @@ class _InitTiling(PyPostproc):  # type: ignore[misc]  # tvm has no types
 
     def apply(self, schedule: Any) -> bool:
         loops = schedule.get_loops(schedule.get_sblock(f"{self._product.name}_init"))
-        _keep_in_registers(schedule, loops[-_loops_of_tile(self._product) :])
+        keep_in_registers(schedule, loops[-_loops_of_tile(self._product) :])
         return True
 
 
@@ -123,16 +122,16 @@ def _product_tiled(schedule: Any, loops: Sequence[Any], product: Product, tile: 
     outer, middle = [loops[place] for place in product.batch], []
     if rows:
         if len(rows) > 1:
-            around, *middle = schedule.split(rows[-2], factors=_parts(schedule, rows[-2], 3))
-            steps, row = schedule.split(rows[-1], factors=_parts(schedule, rows[-1], 2, tile.most_rows))
+            around, *middle = schedule.split(rows[-2], factors=in_parts(schedule, rows[-2], 3))
+            steps, row = schedule.split(rows[-1], factors=in_parts(schedule, rows[-1], 2, tile.most_rows))
             middle.append(steps)
         else:
-            around, *middle, row = schedule.split(rows[-1], factors=_parts(schedule, rows[-1], 4, tile.most_rows))
+            around, *middle, row = schedule.split(rows[-1], factors=in_parts(schedule, rows[-1], 4, tile.most_rows))
         outer += [*rows[:-2], around]
         in_tile = [row, *in_tile]
     if columns:
         tiles, column = schedule.split(columns[-1], factors=[None, tile.columns])
-        between, steps = schedule.split(tiles, factors=_parts(schedule, tiles, 2))
+        between, steps = schedule.split(tiles, factors=in_parts(schedule, tiles, 2))
         outer += columns[:-1]
         middle.insert(1, steps)
         in_tile.insert(-1, column)
@@ -140,12 +139,12 @@ def _product_tiled(schedule: Any, loops: Sequence[Any], product: Product, tile: 
         between = schedule.add_unit_loop(in_tile[0])
         middle.append(schedule.add_unit_loop(in_tile[0]))
     *sums, inner = (loops[place] for place in product.sums)
-    first, within, unrolled = schedule.split(inner, factors=_parts(schedule, inner, 3, _MOST_UNROLLED))
+    first, within, unrolled = schedule.split(inner, factors=in_parts(schedule, inner, 3, _MOST_UNROLLED))
     schedule.reorder(*outer, between, *middle, first, *sums, within, unrolled, *in_tile)
     if len(sums) > 1:
         schedule.fuse(*sums)  # LLVM would write a short one out: a sixth of the time to compile
     schedule.unroll(unrolled)
-    _keep_in_registers(schedule, in_tile)
+    keep_in_registers(schedule, in_tile)
     return outer, between, middle[-1]
 
 
@@ -159,17 +158,11 @@ def _result_tiled(schedule: Any, loops: Sequence[Any], product: Product) -> None
         places.insert(-1, product.columns[-1])
     in_tile = [loops[place] for place in places[:-1]] + in_tile
     schedule.reorder(*(loop for place, loop in enumerate(loops) if place not in places), *in_tile)
-    _keep_in_registers(schedule, in_tile)
+    keep_in_registers(schedule, in_tile)
 
 
 def _loops_of_tile(product: Product) -> int:
     return 1 + bool(product.rows) + (product.vectors > 1 or bool(product.columns))
-
-
-def _keep_in_registers(schedule: Any, loops: Sequence[Any]) -> None:
-    for loop in loops[:-1]:
-        schedule.unroll(loop)
-    schedule.vectorize(loops[-1])
 
 
 def _vectorise_lanes(schedule: Any, padding: Any, product: Product) -> None:
@@ -177,10 +170,6 @@ def _vectorise_lanes(schedule: Any, padding: Any, product: Product) -> None:
     last = schedule.get_loops(padding)[-1]
     if int(schedule.get(last).extent) in {product.vector, product.vector // 2}:
         schedule.vectorize(last)
-
-
-def _parts(schedule: Any, loop: Any, number: int, most: int = _NO_LIMIT) -> Any:
-    return schedule.sample_perfect_tile(loop, n=number, max_innermost_factor=most)
 
 
 def pads_inside(product: Product, threads: int) -> bool:

@@ -18,13 +18,12 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
 
 from tcl_core.domain import DecisionDomain
-from tcl_core.space.contexts import tiled_by
+from tcl_core.space.contexts import in_parts, tiled_by
 from tcl_core.space.register_tiles import Registers, extents_of, reads
 from tcl_core.space.sharing import is_even
 
 _MOST_LANES = 64
 """Four vectors of 16: as many sums as hide the latency of an addition."""
-_NO_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +98,12 @@ class _RowTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
             return [schedule]
         for name in rows.sums:
             *_, summed = schedule.get_loops(schedule.get_sblock(name))
-            factors = schedule.sample_perfect_tile(summed, n=2, max_innermost_factor=_MOST_LANES)
+            factors = in_parts(schedule, summed, 2, _MOST_LANES)
             _, lanes = schedule.split(summed, factors=factors)
             schedule.rfactor(lanes, factor_axis=len(rows.shape) - 1)
         *around, last = schedule.get_loops(block)
         row = schedule.fuse(*around)
-        factors = schedule.sample_perfect_tile(row, n=2, max_innermost_factor=_NO_LIMIT)
+        factors = in_parts(schedule, row, 2)
         shared, row = schedule.split(row, factors=factors)
         others = schedule.get_child_blocks(schedule.get_sblock("root"))[:-1]
         for other in reversed(others):

@@ -24,7 +24,7 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 )
 
 from tcl_core.domain import SHARED
-from tcl_core.space.contexts import vectorise_last, with_rules
+from tcl_core.space.contexts import in_parts, vectorise_last, with_rules
 
 _LARGEST_INNER = 64
 """MetaSchedule's limit for its innermost tiles."""
@@ -80,12 +80,12 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
             if steps > 1:
                 whole, piece = tiled.split(loop, factors=[-(-extent // steps), steps])
                 pieces.append(piece)
-            around, within = tiled.split(whole, factors=_two_parts(tiled, whole))
+            around, within = tiled.split(whole, factors=in_parts(tiled, whole, 2, _LARGEST_INNER))
             outer.append(around)
             inner.append(within)
         lanes = extent = int(tiled.get(last).extent)
         if extent > _LARGEST_INNER:
-            factors = _two_parts(tiled, last)
+            factors = in_parts(tiled, last, 2, _LARGEST_INNER)
             around, last = tiled.split(last, factors=factors)
             outer.append(around)
             lanes = factors[1]
@@ -94,10 +94,6 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
             tiled.compute_at(tiled.get_sblock(plan.shared), inner[-1])
         vectorise_last(tiled, lanes if extent >= _SMALLEST_VECTOR else 1)
         return [schedule, tiled]
-
-
-def _two_parts(schedule: Any, loop: Any) -> Any:
-    return schedule.sample_perfect_tile(loop, n=2, max_innermost_factor=_LARGEST_INNER)
 
 
 @dataclass(frozen=True)

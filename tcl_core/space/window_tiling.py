@@ -23,7 +23,7 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 )
 
 from tcl_core.domain import WINDOWED
-from tcl_core.space.contexts import vectorise_last, with_rules
+from tcl_core.space.contexts import in_parts, vectorise_last, with_rules
 from tcl_core.space.register_tiles import extents_of
 from tcl_core.space.sharing import most_rows
 
@@ -90,15 +90,11 @@ class _WindowTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
         picture, chunk, row, column, lane = schedule.get_loops(result)
         lanes = int(schedule.get(lane).extent)
         most = min(_MOST_ROWS, most_rows(int(schedule.get(row).extent), self._threads))
-        around, rows = schedule.split(row, factors=_two_parts(schedule, row, most))
-        strips, strip = schedule.split(column, factors=_two_parts(schedule, column, _LONGEST_STRIP))
+        around, rows = schedule.split(row, factors=in_parts(schedule, row, 2, most))
+        strips, strip = schedule.split(column, factors=in_parts(schedule, column, 2, _LONGEST_STRIP))
         schedule.reorder(picture, around, chunk, rows, strips, strip, lane)
         schedule.compute_at(block, strips, preserve_unit_loops=True)
         *_, strip, lane, window_row, window_column = schedule.get_loops(block)
         schedule.reorder(window_row, window_column, strip, lane)
         vectorise_last(schedule, lanes)
         return [schedule]
-
-
-def _two_parts(schedule: Any, loop: Any, most: int) -> Any:
-    return schedule.sample_perfect_tile(loop, n=2, max_innermost_factor=most)

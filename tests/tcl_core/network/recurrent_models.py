@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 import onnxruntime
+
+from tcl_core.network.recurrence_kernel import Cell
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 3, 4
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -95,3 +98,14 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("LSTM", {"activations": ["Sigmoid", "Relu", "Tanh"]}),
 ]
 """Whose gates are not as the kind has them."""
+LSTM = Cell(
+    kind="LSTM",
+    steps=4,
+    batch=3,
+    hidden=16,
+    backwards=False,
+    activations=("Sigmoid", "Tanh", "Tanh"),
+    reset_after=False,
+)
+GRU = replace(LSTM, kind="GRU", activations=("Sigmoid", "Tanh"))
+"""Cells to make kernels of."""

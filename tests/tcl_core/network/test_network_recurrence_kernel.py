@@ -14,17 +14,8 @@ from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
 from tcl_core.network.recurrence_kernel import GATES, GROUP, Cell, recurrence_kernel
 from tests.tcl_core.conftest import CPU_TARGET
+from tests.tcl_core.network.recurrent_models import GRU, LSTM
 
-LSTM = Cell(
-    kind="LSTM",
-    steps=4,
-    batch=3,
-    hidden=GROUP,
-    backwards=False,
-    activations=("Sigmoid", "Tanh", "Tanh"),
-    reset_after=False,
-)
-GRU = replace(LSTM, kind="GRU", activations=("Sigmoid", "Tanh"))
 CELLS = {
     "LSTM": LSTM,
     "GRU": GRU,

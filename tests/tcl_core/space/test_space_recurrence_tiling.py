@@ -18,18 +18,10 @@ from tcl_core.space.design_space import DesignSpace
 from tcl_core.space.recurrence_tiling import Recurrence, Tile, find_recurrence, tiles_of
 from tcl_core.space.register_tiles import Registers
 from tests.tcl_core.conftest import CPU_TARGET
+from tests.tcl_core.network import recurrent_models
 from tests.tcl_core.space.kernel_tasks import task_of
 
-LSTM = Cell(
-    kind="LSTM",
-    steps=3,
-    batch=6,
-    hidden=20,
-    backwards=False,
-    activations=("Sigmoid", "Tanh", "Tanh"),
-    reset_after=False,
-)
-GRU = replace(LSTM, kind="GRU", activations=("Sigmoid", "Tanh"))
+LSTM, GRU = (replace(cell, steps=3, batch=6, hidden=20) for cell in (recurrent_models.LSTM, recurrent_models.GRU))
 CELLS = {
     "LSTM": LSTM,
     "one sequence": replace(LSTM, batch=1),
