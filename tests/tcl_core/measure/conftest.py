@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -75,6 +76,16 @@ _SOURCES = {
 }
 
 
+_PATIENT = MeasureConfig(
+    compile_workers=2,
+    compile_timeout_s=60.0,
+    compile_patience=0.0,
+    run_timeout_s=60.0,
+    min_repeat_s=0.002,
+    memory_bytes=1 << 30,
+)
+
+
 @pytest.fixture(scope="session")
 def modules() -> dict[str, str]:
     """`tvm.ir.save_json` texts by name; "nonsense" is none."""
@@ -110,9 +121,18 @@ def platform() -> Platform:
 
 @pytest.fixture(scope="session")
 def measurer(platform: Platform) -> Iterator[Measurer]:
-    """One for all tests that end with it fit for the next one, as the tuner's must be."""
-    config = MeasureConfig(compile_workers=2, run_timeout_s=2.5, min_repeat_s=0.002, memory_bytes=1 << 30)
-    with Measurer(platform, config) as measurer:
+    """One for all tests that end with it fit for the next one, as the tuner's must be.
+
+    It has more patience than any machine that stalls needs: a timeout is a candidate's fault.
+    """
+    with Measurer(platform, _PATIENT) as measurer:
+        yield measurer
+
+
+@pytest.fixture
+def hurried(platform: Platform) -> Iterator[Measurer]:
+    """One that gives a candidate that hangs up before long."""
+    with Measurer(platform, replace(_PATIENT, run_timeout_s=5.0)) as measurer:
         yield measurer
 
 

@@ -50,7 +50,7 @@ def test_a_candidate_far_slower_than_the_best_is_cut_off(measurer: Measurer, mod
     assert not result.cut_off
 
 
-def test_whatever_a_candidate_does_costs_one_result(measurer: Measurer, modules: dict[str, str]) -> None:
+def test_whatever_a_candidate_does_costs_one_result(hurried: Measurer, modules: dict[str, str]) -> None:
     expected = [
         ("scale", None),
         ("segfault", (Stage.MEASURE, "crash (SIGSEGV)")),
@@ -62,7 +62,7 @@ def test_whatever_a_candidate_does_costs_one_result(measurer: Measurer, modules:
         ("nonsense", (Stage.COMPILE, "ValueError")),
         ("scalar", None),
     ]
-    results = by_id(list(measurer.measure(requests_for(modules, [name for name, _ in expected]))))
+    results = by_id(list(hurried.measure(requests_for(modules, [name for name, _ in expected]))))
     for result, (name, failure) in zip(results, expected, strict=True):
         found = result.failure and (result.failure.stage, result.failure.cause)
         assert found == failure, name
