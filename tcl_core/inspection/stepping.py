@@ -74,9 +74,10 @@ def read_trace(module_json: str, trace_json: str) -> tuple[Trace, Schedule]:
     if "Tensorize" in trace_json:
         for kind in ("llvm", "cuda"):
             import_tensor_intrinsics(kind)
-    module = tvm.ir.load_json(module_json)
-    # A trace's JSON is only read by applying it; the second application is the one that is watched.
-    first, schedule = (Schedule(module, seed=1, debug_mask="none", error_render_level="none") for _ in range(2))
+    # A trace's JSON is only read by applying it; the second application is the one that is watched. Each to a module of
+    # its own, as a schedule may write into it (`space.recipes.Recipe.spoils`).
+    modules = (tvm.ir.load_json(module_json) for _ in range(2))
+    first, schedule = (Schedule(each, seed=1, debug_mask="none", error_render_level="none") for each in modules)
     try:
         Trace.apply_json_to_schedule(json.loads(trace_json), first)
     except (RuntimeError, ValueError, TypeError) as error:

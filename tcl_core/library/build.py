@@ -27,7 +27,8 @@ from tcl_core.onnx_names import names_as_identifiers
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 _SCHEDULED = "tirx.is_scheduled"
-"""Attribute that `MetaScheduleApplyDatabase` gives to the functions it replaced."""
+"""Attribute that `MetaScheduleApplyDatabase` gives to the functions it replaced; not those whose record silently does
+not apply."""
 
 _CUDA_CONFIG = {"relax.backend.use_cuda_graph": True}
 """Kernels in a row are launched as one: of a small network's time most is launching them one by one."""
@@ -66,9 +67,10 @@ def build_tuned(module: Any, target_json: str, records: Mapping[str, Record], ta
         record = records.get(task.key)
         if record is not None:
             _commit(database, task, record, target)
+    keys = _keys(module)
     with target, database, tvm.transform.PassContext(opt_level=3):
         scheduled = relax.transform.MetaScheduleApplyDatabase()(module)
-    applied = _applied_keys(module, scheduled)
+    applied = {key for name, key in keys.items() if _SCHEDULED in (scheduled[name].attrs or ())}
     return BuiltLibrary(
         executable=_compile(_schedule_rest(scheduled, target), target),
         target_json=target_json,
@@ -122,8 +124,9 @@ def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
         return
     if "Tensorize" in record.trace_json:
         import_tensor_intrinsics(str(target.kind.name))
-    module = tvm.ir.load_json(task.module_json)
-    schedule = s_tir.Schedule(module, seed=1, debug_mask="none", error_render_level="none")
+    # Each its own: a schedule may write into the module it is made from (`space.recipes.Recipe.spoils`).
+    module, scheduled = (tvm.ir.load_json(task.module_json) for _ in range(2))
+    schedule = s_tir.Schedule(scheduled, seed=1, debug_mask="none", error_render_level="none")
     try:
         Trace.apply_json_to_schedule(json.loads(record.trace_json), schedule)
     except _REPLAY_ERRORS:
@@ -137,17 +140,14 @@ def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
     )
 
 
-def _applied_keys(before: Any, after: Any) -> set[str]:
-    """Keys of the tasks whose function was replaced: a record that silently does not apply is not among them."""
+def _keys(module: Any) -> dict[str, str]:
+    """Task keys of a module's functions by name: before any is scheduled, as TVM 0.27 may write into them then."""
     normalize = tvm_ffi.get_global_func("tvm.s_tir.meta_schedule.normalize_mod")
-    keys = set()
-    for variable, function in before.functions_items():
-        if not isinstance(function, PrimFunc):
-            continue
-        new = after[variable.name_hint]
-        if new.attrs and _SCHEDULED in new.attrs:
-            keys.add(f"{tvm_ffi.structural_hash(normalize(function)) & 0xFFFF_FFFF_FFFF_FFFF:016x}")
-    return keys
+    return {
+        str(variable.name_hint): f"{tvm_ffi.structural_hash(normalize(function)) & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+        for variable, function in module.functions_items()
+        if isinstance(function, PrimFunc)
+    }
 
 
 def _schedule_rest(module: Any, target: Any) -> Any:

@@ -11,12 +11,12 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm.s_tir import Schedule, meta_schedule
-from tvm.s_tir.schedule import Trace
 
 from tcl_core.batches import ScheduleBatch
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.domains import find_domains
-from tcl_core.space.recipes import recipes_of
+from tcl_core.space.recipes import Recipe, recipes_of
+from tcl_core.space.sharing import may_stay_alone
 from tcl_core.space.traces import read_decisions, trace_json, with_decisions
 from tcl_core.thread_limits import thread_limits
 from tcl_core.tvm_import import import_tensor_intrinsics
@@ -75,32 +75,34 @@ class DesignSpace:
             num_threads=1,
         )
         self._context = context
-        self._recipes = recipes_of(context, int(target.attrs.get("num-cores", 1)), stock=stock)
+        threads = int(target.attrs.get("num-cores", 1))
+        alone = may_stay_alone(task, threads)
+        self._recipes = recipes_of(context, threads, stock=stock, alone=alone)
         self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._recipes)))
 
     def _sketch(self, index: int) -> Sketch:
-        trace = self._recipes[index].trace
+        recipe = self._recipes[index]
 
         def read_back(decisions: Sequence[Decision]) -> tuple[Decision, ...] | None:
-            schedule = self._apply(trace, decisions)
+            schedule = self._apply(recipe, decisions)
             return None if schedule is None else read_decisions(schedule.trace)
 
-        domains = find_domains(trace, read_back)
-        text = trace_json(trace, decisions=False)
+        domains = find_domains(recipe.trace, read_back)
+        text = trace_json(recipe.trace, decisions=False)
         return Sketch(
             task_key=self.task.key,
             index=index,
             trace_json=text,
-            domains=self._recipes[index].narrow(domains),
+            domains=recipe.narrow(domains),
             limits=thread_limits(text),
         )
 
-    def _apply(self, trace: Trace, decisions: Sequence[Decision], module: Any = None) -> Schedule | None:
-        schedule = Schedule(
-            self._module if module is None else module, seed=1, debug_mask="none", error_render_level="none"
-        )
+    def _apply(self, recipe: Recipe, decisions: Sequence[Decision], module: Any = None) -> Schedule | None:
+        if module is None:
+            module = tvm.ir.load_json(self.task.module_json) if recipe.spoils else self._module
+        schedule = Schedule(module, seed=1, debug_mask="none", error_render_level="none")
         try:
-            with_decisions(trace, decisions).apply_to_schedule(schedule, remove_postproc=True)
+            with_decisions(recipe.trace, decisions).apply_to_schedule(schedule, remove_postproc=True)
         except (RuntimeError, ValueError):
             return None  # a primitive does not apply under these decisions: the candidate is illegal
         return schedule
@@ -114,7 +116,7 @@ class DesignSpace:
         if not 0 <= candidate.sketch < len(self._recipes):
             return Failure(stage=Stage.REPLAY, cause="of a sketch that is not there")
         recipe = self._recipes[candidate.sketch]
-        schedule = self._apply(recipe.trace, candidate.decisions, module)
+        schedule = self._apply(recipe, candidate.decisions, module)
         if schedule is None:
             return Failure(stage=Stage.REPLAY, cause="a primitive does not apply")
         replayed = Candidate(candidate.task_key, candidate.sketch, read_decisions(schedule.trace))

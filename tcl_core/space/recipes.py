@@ -16,6 +16,7 @@ from tcl_core.space.recurrence_tiling import Recurrence, find_recurrence, with_r
 from tcl_core.space.register_tiles import Registers, find_product, registers_of, tiles_of
 from tcl_core.space.register_tiling import inlined, with_register_tiling
 from tcl_core.space.row_tiling import find_rows, with_row_tiling
+from tcl_core.space.sharing import unshared
 from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
 from tcl_core.space.traces import sampling_instructions
 from tcl_core.space.window_tiling import is_windowed, with_window_tiling
@@ -36,25 +37,35 @@ class Recipe:
         postprocs: postprocessors, MetaSchedule's first.
         narrow: leaves out of the domains what is legal and never good.
         arrange: what is done to a schedule before them; False where that does not work out.
+        spoils: whether a schedule may write into the module it is made from, as TVM 0.27 does where the root holds an
+            annotation and several kernels' loops and only some of them are changed.
     """
 
     trace: Trace
     postprocs: Sequence[Any]
     narrow: Callable[[Domains], Domains] = tuple
     arrange: Callable[[Any], bool] = _as_it_is
+    spoils: bool = False
 
 
-def recipes_of(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]:
+def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool = False) -> tuple[Recipe, ...]:
     """One for each sketch of a tune context's module, in an order that depends on module and target only.
 
     Args:
         threads: that share the kernel's work.
         stock: products, windows and rows are tiled by MetaSchedule, for what is compared with it.
+        alone: sketches that share the work come a second time, for one thread, behind all others.
     """
     if str(context.target.kind.name) != "llvm":
         return _recipes(context)
     own = () if stock else _own(context, threads)
-    return own or _metaschedules(context, threads, stock=stock)
+    made = own or _metaschedules(context, threads, stock=stock)
+    return made + (_for_one_thread(made) if alone and not stock else ())
+
+
+def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
+    traces = [(each, unshared(each.trace)) for each in recipes]
+    return tuple(replace(each, trace=trace, spoils=True) for each, trace in traces if trace is not None)
 
 
 def _own(context: Any, threads: int) -> tuple[Recipe, ...]:

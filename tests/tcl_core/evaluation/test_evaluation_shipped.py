@@ -30,7 +30,8 @@ def test_what_it_was_measured_with_replays(shipped: Dataset) -> None:
         assert [each.trace_json for each in sketches] == [
             each.trace_json for each in space.sketches[: len(sketches)]
         ], task.name
-        assert sketches == space.sketches or platform != main_platform(shipped), task.name
+        same = sketches == space.sketches[: len(sketches)]  # behind them are those for one thread
+        assert same or platform != main_platform(shipped), task.name
         candidate = shipped.records[task.key, platform][0].candidate
         replay = space.replay(candidate)
         assert isinstance(replay, Replay), task.name

@@ -58,6 +58,19 @@ def make_model() -> Any:
     return model
 
 
+def split_model() -> Any:
+    """A table [16, 17] in columns of 1, 8 and 8: a kernel of three results."""
+    parts, value = [1, 8, 8], onnx.helper.make_tensor_value_info
+    outputs = [value(f"part{at}", onnx.TensorProto.FLOAT, [16, width]) for at, width in enumerate(parts)]
+    sizes = onnx.numpy_helper.from_array(np.array(parts, np.int64), "sizes")
+    node = onnx.helper.make_node("Split", ["table", "sizes"], [each.name for each in outputs], axis=1)
+    inputs = [value("table", onnx.TensorProto.FLOAT, [16, 17])]
+    graph = onnx.helper.make_graph([node], "test", inputs, outputs, [sizes])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])
+    model.ir_version = 10
+    return model
+
+
 def make_task(found: Any) -> Task:
     import tvm
     import tvm_ffi
@@ -77,14 +90,14 @@ def make_task(found: Any) -> Task:
     )
 
 
-def import_model() -> Imported:
-    """The network as `make_library` gets it."""
+def import_model(model: Any = None) -> Imported:
+    """A network, that of `make_model` if None, as `make_library` gets it."""
     from tvm import relax
     from tvm.relax.frontend.onnx import from_onnx
     from tvm.s_tir import meta_schedule
     from tvm.target import Target
 
-    model = make_model()
+    model = make_model() if model is None else model
     target = Target(json.loads(TARGET))
     with target:
         module = relax.get_pipeline("zero")(from_onnx(model))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from library_network import ROWS, TARGET
+import tvm
+from library_network import ROWS, TARGET, import_model, make_record, split_model
+from tvm import s_tir
 
 from tcl_core.domain import Failure, Record, Stage
 from tcl_core.errors import UserError
@@ -68,6 +70,22 @@ def broken(record: Record) -> list[Record]:
         dataclasses.replace(record, failure=failure),
         dataclasses.replace(record, trace_json=""),
     ]
+
+
+def test_a_schedule_that_writes_into_its_module_is_applied() -> None:
+    """As TVM's do where the root holds an annotation and the loops of several results (`Recipe.spoils`)."""
+    imported = import_model(split_model())
+    (task,) = imported.tasks
+    schedule = s_tir.Schedule(tvm.ir.load_json(task.module_json), debug_mask="none")
+    root = schedule.get_sblock("root")
+    schedule.annotate(root, "meta_schedule.vectorize", 8)
+    schedule.enter_postproc()
+    schedule.unannotate(root, "meta_schedule.vectorize")
+    for block in schedule.get_child_blocks(root)[1:]:
+        schedule.vectorize(schedule.fuse(schedule.get_loops(block)[-1]))
+    trace = json.dumps(schedule.trace.as_json(), default=int)
+    built = build_tuned(imported.module, TARGET, {task.key: make_record(task, trace)}, imported.tasks)
+    assert [used.fallback for used in built.tasks] == [""]
 
 
 @pytest.mark.parametrize("index", range(5))
