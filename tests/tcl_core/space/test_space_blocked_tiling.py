@@ -74,7 +74,7 @@ def test_every_candidate_computes_the_same() -> None:
 
 def outer_loops(space: DesignSpace, candidate: Candidate, threads: int) -> list[str]:
     """Names of the tiles of the convolution, outermost first, before they are fused."""
-    schedule = space._apply(space._recipes[candidate.sketch].trace, candidate.decisions)
+    schedule = space._apply(space._recipes[candidate.sketch], candidate.decisions)
     assert schedule is not None
     schedule.enter_postproc()
     assert put_rows_first(schedule, threads)
