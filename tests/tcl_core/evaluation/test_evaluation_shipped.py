@@ -19,12 +19,14 @@ def shipped() -> Dataset:
 
 @pytest.mark.slow
 def test_what_it_was_measured_with_replays(shipped: Dataset) -> None:
-    """A task of each anchor and platform; where most records are, this version draws from the very same sketches."""
-    by_anchor: dict[tuple[str, str], Task] = {}
-    for key, platform in shipped.sketches:
-        by_anchor.setdefault((shipped.tasks[key].anchor, platform), shipped.tasks[key])
+    """A task of each anchor, number of sketches and platform; where most records are, this version draws from the very
+    same sketches.
+    """
+    by_anchor: dict[tuple[str, int, str], Task] = {}
+    for (key, platform), sketches in shipped.sketches.items():
+        by_anchor.setdefault((shipped.tasks[key].anchor, len(sketches), platform), shipped.tasks[key])
     assert len(by_anchor) > len(shipped.platforms)
-    for (_, platform), task in by_anchor.items():
+    for (_, _, platform), task in by_anchor.items():
         space = DesignSpace(task, shipped.platforms[platform].target_json)
         sketches = shipped.sketches[task.key, platform]
         assert [each.trace_json for each in sketches] == [

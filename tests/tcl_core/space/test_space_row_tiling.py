@@ -116,6 +116,13 @@ def over_rows() -> Task:
     return task_of("over rows", [data, topi.nn.softmax(data, axis=0)])
 
 
+def test_rows_that_end_in_half_a_vector_are_as_the_dataset_was_measured() -> None:
+    wide = json.dumps({**json.loads(CPU_TARGET), "mcpu": "x86-64-v4"})
+    task = plain_softmax(56)
+    stock = DesignSpace(task, wide, stock=True)
+    assert [len(DesignSpace(task, target).sketches) for target in (CPU_TARGET, wide)] == [1, len(stock.sketches)]
+
+
 def nothing_summed() -> Task:
     data = te.placeholder((ROWS, COLUMNS), name="data")
     return task_of("plain", [data, topi.exp(data)])
