@@ -34,7 +34,7 @@ def write_out_pool_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
         max((-(-size // stride) - 1) * stride + (width - 1) * dilation + 1 - size, 0)
         for size, width, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True)
     ]
-    return _with(node, pads=_split(totals, auto))
+    return with_attributes(node, pads=_split(totals, auto))
 
 
 def write_out_transposed_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
@@ -61,7 +61,7 @@ def write_out_transposed_padding(node: Any, dims: Mapping[str, Sequence[int]]) -
     # Where the results would be too short, no padding mends it, but a longer end does.
     longer = [more + max(0, -total) for more, total in zip(longer, totals, strict=True)]
     pads = _split([max(0, total) for total in totals], auto)
-    return _with(node, pads=pads, output_padding=longer, kernel_shape=list(kernel))
+    return with_attributes(node, pads=pads, output_padding=longer, kernel_shape=list(kernel))
 
 
 def _split(totals: Sequence[int], auto: str) -> list[int]:
@@ -74,7 +74,8 @@ def _auto_pad(given: Mapping[str, Any]) -> str:
     return bytes(given.get("auto_pad", b"NOTSET")).decode()
 
 
-def _with(node: Any, **attributes: Sequence[int]) -> Any:
+def with_attributes(node: Any, **attributes: Sequence[int]) -> Any:
+    """A copy of a node with these attributes in place of its own, and of `auto_pad` and `output_shape`."""
     made = onnx.NodeProto.FromString(node.SerializeToString())
     replaced = {"auto_pad", "output_shape", *attributes}
     kept = [attribute for attribute in made.attribute if attribute.name not in replaced]

@@ -31,6 +31,7 @@ import onnxruntime
 from tcl_core.network.empties import drop_empty_parts
 from tcl_core.network.group_norms import GROUPS_BY_CHANNEL, restore_group_norms
 from tcl_core.network.nodes import STANDARD, has_branches, opset_of
+from tcl_core.network.padded_windows import without_unread_steps
 from tcl_core.network.paddings import write_out_pool_padding, write_out_transposed_padding
 from tcl_core.network.products import keep_ranks
 from tcl_core.network.recurrences import as_recurrence
@@ -249,6 +250,10 @@ def _rewrite_pool(node: Any, facts: _Facts) -> _Rewritten:
     return [write_out_pool_padding(node, facts.dims)], []
 
 
+def _rewrite_convolution(node: Any, facts: _Facts) -> _Rewritten:
+    return without_unread_steps(node, facts.constants, facts.dims) or ([node], [])
+
+
 def _rewrite_transposed(node: Any, facts: _Facts) -> _Rewritten:
     weight = facts.constants.get(node.input[1])
     known = {} if weight is None else {node.input[1]: tuple(weight.dims)}
@@ -276,6 +281,7 @@ _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "MaxPool": _rewrite_pool,
     "AveragePool": _rewrite_pool,
     "LpPool": _rewrite_pool,
+    "Conv": _rewrite_convolution,
     "ConvTranspose": _rewrite_transposed,
     "LSTM": _rewrite_recurrent,
     "GRU": _rewrite_recurrent,
