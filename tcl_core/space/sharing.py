@@ -31,7 +31,8 @@ def may_stay_alone(task: Task, threads: int) -> bool:
     """Whether a kernel is so small that one thread may be done with it before it has called the others."""
     steps = math.prod(axis.extent for axis in task.axes)
     touched = min(task.bytes_moved, _TOUCHED * steps)  # of a table few rows are read
-    return threads > 1 and task.flops <= _SMALL_FLOPS * threads and touched <= _SMALL_BYTES * threads
+    small = task.flops <= _SMALL_FLOPS * threads and touched <= _SMALL_BYTES * threads
+    return threads > 1 and steps > 1 and small
 
 
 def unshared(trace: Trace) -> Trace | None:

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import te
 
-from tcl_core.domain import Task
+from tcl_core.domain import LoopAxis, Task
 
 
 def task_of(key: str, tensors: Sequence[Any], flops: float = 1e9) -> Task:
@@ -24,7 +24,7 @@ def task_of(key: str, tensors: Sequence[Any], flops: float = 1e9) -> Task:
         flops=flops,
         bytes_moved=1.0,
         dtype="float32",
-        axes=(),
+        axes=(LoopAxis(extent=16, kind="spatial"),),
         arguments=(),
         anchor="",
     )

@@ -142,6 +142,7 @@ def test_more_threads_are_waited_for_longer(
     axes = tuple(LoopAxis(extent=extent, kind="spatial") for extent in extents)
     task = replace(copy_task, axes=axes, flops=flops, bytes_moved=bytes_moved)
     assert not may_stay_alone(task, 1)
+    assert not may_stay_alone(replace(task, axes=()), threads), "a single step is not shared"
     if threads > 1 and may_stay_alone(task, threads):
         assert may_stay_alone(task, threads + 1)
         assert may_stay_alone(replace(task, flops=flops / 2, bytes_moved=bytes_moved / 2), threads)

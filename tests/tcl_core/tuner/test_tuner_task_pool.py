@@ -113,8 +113,8 @@ def test_the_parts_make_the_pool_that_was_asked_for(per_task: int) -> None:
     assert pool_size(config, RANDOM) + pool_size(config, BRED) == per_task
 
 
-def test_a_task_without_decisions_has_one_candidate(copy_task: Task, cpu_platform: Platform) -> None:
-    pool = pool_of(copy_task, cpu_platform)
+def test_a_task_without_decisions_has_one_candidate(scalar_task: Task, cpu_platform: Platform) -> None:
+    pool = pool_of(scalar_task, cpu_platform)
     only = part_of(pool, RANDOM, [])
     assert len(only) == 1
     assert part_of(pool, BRED, [record_of(only[0][0], 1e-3)]) == []
