@@ -31,8 +31,7 @@ def without_unread_steps(
     weight, sizes = constants.get(node.input[1]), dims.get(node.input[0], ())[2:]
     if weight is None or not sizes or -1 in sizes or len(weight.dims) != len(sizes) + 2:
         return None
-    if "kernel_shape" in attributes_of(node):
-        node = write_out_pool_padding(node, dims)
+    node = write_out_pool_padding(node, dims)
     given = attributes_of(node)
     rank = len(sizes)
     if given.get("auto_pad", b"NOTSET") != b"NOTSET":

@@ -19,7 +19,7 @@ _SAME = frozenset({"SAME_UPPER", "SAME_LOWER"})
 
 
 def write_out_pool_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
-    """A pool with `pads` in place of `auto_pad`, or the node itself.
+    """A pool, or a convolution that names its window, with `pads` in place of `auto_pad`; else the node itself.
 
     Args:
         dims: by tensor; -1 where one is not known.

@@ -76,7 +76,7 @@ class DesignSpace:
         )
         self._context = context
         threads = int(target.attrs.get("num-cores", 1))
-        alone = may_stay_alone(task, threads)
+        alone = not stock and may_stay_alone(task, threads)
         self._recipes = recipes_of(context, threads, stock=stock, alone=alone)
         self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._recipes)))
 

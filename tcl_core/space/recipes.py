@@ -48,7 +48,7 @@ class Recipe:
     spoils: bool = False
 
 
-def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool = False) -> tuple[Recipe, ...]:
+def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool) -> tuple[Recipe, ...]:
     """One for each sketch of a tune context's module, in an order that depends on module and target only.
 
     Args:
@@ -60,7 +60,7 @@ def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool = False) 
         return _recipes(context)
     own = () if stock else _own(context, threads)
     made = own or _metaschedules(context, threads, stock=stock)
-    return made + (_for_one_thread(made) if alone and not stock else ())
+    return made + (_for_one_thread(made) if alone else ())
 
 
 def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:

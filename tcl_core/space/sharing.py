@@ -40,7 +40,7 @@ def unshared(trace: Trace) -> Trace | None:
     kept = [instruction for instruction in trace.insts if not _shares(instruction)]
     if len(kept) == len(trace.insts):
         return None
-    return Trace(kept, {instruction: trace.decisions[instruction] for instruction in trace.decisions})
+    return Trace(kept, trace.decisions)
 
 
 def _shares(instruction: Any) -> bool:

@@ -13,13 +13,13 @@ import tvm
 import tvm_ffi
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_tasks import task_of
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, LoopAxis, Replay, Task
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.space.sharing import is_even, may_stay_alone, most_rows
 from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
+from tests.tcl_core.space.kernel_tasks import task_of
 
 ONE_THREAD = json.dumps({**json.loads(CPU_TARGET), "num-cores": 1})
 
@@ -74,9 +74,8 @@ def test_what_is_small_may_be_left_to_one_thread(kernel: Any) -> None:
     assert shared == large.sketches
     alone = small.sketches[len(shared) :]
     assert len(alone) == len(shared)
-    assert [launches(small, sketch.index) > 0 for sketch in small.sketches] == [True] * len(shared) + [False] * len(
-        alone
-    )
+    launched = [launches(small, sketch.index) > 0 for sketch in small.sketches]
+    assert launched == [True] * len(shared) + [False] * len(alone)
     assert [len(each.domains) for each in alone] == [len(each.domains) for each in shared]
 
 
