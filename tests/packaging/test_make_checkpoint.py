@@ -13,6 +13,7 @@ from tcl_core.checkpoints.start import check_asked
 from tcl_core.dataset import Dataset, sealed, write_dataset
 from tcl_core.domain import CheckpointKind
 from tcl_core.evaluation.context import EvaluationConfig
+from tcl_core.learning.checkpoints import describe as describe_learned
 from tests.tcl_core.conftest import cpu_platform, matmul_task
 from tests.tcl_core.evaluation.conftest import STRONG, WEAK, config, dataset
 
@@ -29,7 +30,8 @@ def test_the_platforms_are_learned_in_sequence(
     folder: Path, config: EvaluationConfig, dataset: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = folder.parent / "checkpoints" / "cpu.safetensors"
-    assert make_checkpoint.main(["--dataset", str(folder), "--out", str(out)], config) == 0
+    assert make_checkpoint.main(["--dataset", str(folder), "--out", str(out), "--elastic-weight", "7"], config) == 0
+    assert describe_learned(out).config.ewc == 7
     made = describe(out)
     assert made.origin is not None
     assert made.origin.kind is CheckpointKind.LEARNED
