@@ -5,10 +5,12 @@ nearly all of them. A product is taken of what both sides are off their zero poi
 by one factor and rounded there, in the order of onnxruntime's kernels: so that the bytes are the same as long as a sum
 stays below 2^24, where float32 holds every whole number. Rounding and bounds are left to a `QuantizeLinear` of scale 1,
 which `quantized` knows to spell out; sums and products by elements are rounded with the zero point inside, as
-onnxruntime's are. Other operators are put between a `DequantizeLinear` and a `QuantizeLinear`.
+onnxruntime's are. Other operators are put between a `DequantizeLinear` and a `QuantizeLinear`. Sums that are given out
+as whole numbers, those of `MatMulInteger` and `ConvInteger`, stay floats for who reads them as floats.
 
 What is left as it is, and refused later by name: scales by channel that are computed, scales by row of a left-hand
-side, channels that come last, a `QLinearSoftmax` over several axes.
+side, channels that come last, a `QLinearSoftmax` over several axes. The frontend has `MatMulInteger`, and keeps those
+whose sums something reads as whole numbers.
 """
 
 from __future__ import annotations
@@ -24,12 +26,15 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, name_new_nodes, opset_of
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, all_nodes, attributes_of, name_new_nodes, opset_of
 from tcl_core.network.pairs import join_pairs
 from tcl_core.network.quantized import ROUNDER
 
 _SOFTMAX_OF_ONE_AXIS = _ZERO_BY_CHANNEL = 13
 """Opset from which a softmax is over one axis, not over all from one on, and a zero point may be of a channel."""
+
+_DYNAMIC = "DynamicQuantizeLinear"
+"""Gives bytes, and the one scale and the one zero point that it found."""
 
 Array = NDArray[Any]
 
@@ -51,6 +56,7 @@ def spell_out_whole_numbers(model: Any) -> Any:
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
     ranks |= {each.name: len(each.type.tensor_type.shape.dim) for each in model.graph.input}
+    ranks |= {name: 0 for node in model.graph.node if node.op_type == _DYNAMIC for name in node.output[1:]}
     begun = partial(_Nodes, constants=constants, ranks=ranks, opset=opset_of(model))
     spelled: dict[str, _Nodes] = {}
     dropped: set[str] = set()
@@ -60,17 +66,32 @@ def spell_out_whole_numbers(model: Any) -> Any:
             spelled[each.node.output[0]] = new
             dropped |= each.instead_of
     del made.graph.node[:]
+    floats, sums = _read_as_floats(model.graph), dict[str, str]()
     for node in model.graph.node:
         if node.output[0] in dropped:
             continue
-        new = spelled.get(node.output[0]) or begun(source=node)
+        new = spelled.get(node.output[0]) or begun(source=node, only_floats=node.output[0] in floats)
         if new.nodes or _spelled(new):
             made.graph.node.extend(new.nodes)
             made.graph.initializer.extend(new.tensors)
+            sums |= new.sums
+        elif _is_cast_to_float(node) and node.input[0] in sums:
+            made.graph.node.append(onnx.helper.make_node("Identity", [sums[node.input[0]]], node.output, node.name))
         else:
             made.graph.node.append(node)
     name_new_nodes(made.graph, model.graph)
     return made
+
+
+def _read_as_floats(graph: Any) -> set[str]:
+    """The tensors that something reads, and everything as a float32."""
+    readers = [(name, _is_cast_to_float(node)) for node in all_nodes(graph) for name in node.input]
+    others = {name for name, cast in readers if not cast} | {each.name for each in graph.output}
+    return {name for name, _ in readers} - others
+
+
+def _is_cast_to_float(node: Any) -> bool:
+    return node.domain in STANDARD and node.op_type == "Cast" and attributes_of(node)["to"] == onnx.TensorProto.FLOAT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +102,18 @@ class _Nodes:
         constants: initializers by name (`onnx.TensorProto`).
         ranks: of initializers and inputs of the graph.
         opset: of the default domain.
+        only_floats: whether all that read the source's result cast it to float32.
+        sums: by result of whole numbers, the floats that they are.
     """
 
     source: Any
     constants: Mapping[str, Any]
     ranks: Mapping[str, int]
     opset: int
+    only_floats: bool = False
     nodes: list[Any] = field(default_factory=list)
     tensors: list[Any] = field(default_factory=list)
+    sums: dict[str, str] = field(default_factory=dict)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -182,6 +207,11 @@ class _Nodes:
             factor = self.add("Reshape", [factor, self.constant(np.array([-1, *[1] * trailing]))])
         return factor
 
+    def whole(self, total: str) -> None:
+        """The source's result as it is, of floats that hold whole numbers."""
+        self.sums[self.source.output[0]] = total
+        self.add("Cast", [total], self.source.output[0], to=onnx.TensorProto.INT32)
+
     def rounded(self, value: str, zero: str) -> None:
         """The source's result, of a number in its scale, rounded before its zero point is added."""
         self.require_single(zero)
@@ -240,7 +270,16 @@ def _gemm(new: _Nodes) -> None:
 def _integer_convolution(new: _Nodes) -> None:
     value, weight, zero, weight_zero = new.inputs(4)
     total = new.add("Conv", [new.off_zero(value, zero), new.off_zero(weight, weight_zero, axis=0)], **new.attributes)
-    new.add("Cast", [total], new.source.output[0], to=onnx.TensorProto.INT32)
+    new.whole(total)
+
+
+def _integer_product(new: _Nodes) -> None:
+    """Of floats where nothing but floats are made of it: TVM multiplies whole numbers as such, without tiles."""
+    left, right, zero, right_zero = new.inputs(4)
+    # A zero point that is computed may be one of each row.
+    if not new.only_floats or any(name and new.ranks.get(name) is None for name in (zero, right_zero)):
+        raise _Stays
+    new.whole(new.add("MatMul", [new.off_zero(left, zero), new.off_zero(right, right_zero, axis=-1)]))
 
 
 def _sum(new: _Nodes) -> None:
@@ -313,6 +352,7 @@ def _concat(new: _Nodes) -> None:
 
 _OF_STANDARD: dict[str, Callable[[_Nodes], None]] = {
     "ConvInteger": _integer_convolution,
+    "MatMulInteger": _integer_product,
     "QLinearConv": _convolution,
     "QLinearMatMul": _product,
 }

@@ -123,6 +123,51 @@ def test_an_integer_convolution_gives_the_same_sums(tools: Any, zeros: list[str]
     assert off_by(path, bytes_of(1, 8, 6, 6), tools.inlined).max() == 0
 
 
+def integer_product(tools: Any, constants: dict[str, Any], zeros: list[str], *, cast: bool) -> Path:
+    """A product of bytes of 3 rows, its sums cast to floats or read as they are."""
+    nodes = [tools.node("MatMulInteger", ["x", "w", *zeros], ["sums"], name="product")]
+    nodes += [tools.node("Cast", ["sums"], ["y"], to=FLOAT)] if cast else [tools.node("Identity", ["sums"], ["y"])]
+    return network_of(tools, nodes, constants, [2, 3, 24], [2, 3, 16], FLOAT if cast else INT32)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "wz"),
+    [([], 0), (["xz"], 0), (["xz", "wz"], np.int8(3)), (["xz", "wz"], np.arange(16).astype(np.int8)), (["", "wz"], 3)],
+)
+def test_an_integer_product_read_as_floats_is_one_of_floats(tools: Any, zeros: list[str], wz: Any) -> None:
+    constants = {"xz": np.uint8(120), "w": weights(24, 16), "wz": np.asarray(wz, np.int8)}
+    path = integer_product(tools, constants, zeros, cast=True)
+    simplified = imported(path).simplified.graph.node
+    assert "MatMul" in {node.op_type for node in simplified}
+    assert onnx.TensorProto.INT32 not in {each.i for node in simplified for each in node.attribute}
+    assert off_by(path, bytes_of(2, 3, 24), tools.inlined).max() == 0
+
+
+@pytest.mark.parametrize(("zeros", "cast"), [(["xz"], False), (["by_row"], True)])
+def test_others_stay_whole(tools: Any, zeros: list[str], cast: bool) -> None:
+    """Sums that are read as they are may be longer than a float is exact; zero points may be of rows."""
+    constants = {"xz": np.uint8(120), "by_row": np.array([120, 3, 77], np.uint8), "w": weights(24, 16)}
+    path = integer_product(tools, {name: constants[name] for name in ("w", *zeros)}, zeros, cast=cast)
+    assert "MatMulInteger" in {node.op_type for node in imported(path).simplified.graph.node}
+    if zeros == ["xz"]:  # onnxruntime has no zero points of rows
+        assert off_by(path, bytes_of(2, 3, 24), tools.inlined).max() == 0
+
+
+def test_a_dynamically_quantised_product_is_what_it_means(tools: Any) -> None:
+    constants = {"w": weights(24, 16), "ws": ONE}
+    nodes = [
+        tools.node("Cast", ["x"], ["floats"], to=FLOAT),
+        tools.node("DynamicQuantizeLinear", ["floats"], ["q", "qs", "qz"]),
+        tools.node("MatMulInteger", ["q", "w", "qz"], ["sums"], name="product"),
+        tools.node("Cast", ["sums"], ["total"], to=FLOAT),
+        tools.node("Mul", ["qs", "ws"], ["scale"]),
+        tools.node("Mul", ["total", "scale"], ["y"]),
+    ]
+    path = network_of(tools, nodes, constants, [2, 3, 24], [2, 3, 16], FLOAT)
+    assert {"MatMul"} <= {node.op_type for node in imported(path).simplified.graph.node}
+    assert off_by(path, bytes_of(2, 3, 24), tools.inlined).max() < 1e-2
+
+
 @pytest.mark.parametrize(
     ("operator", "attributes", "size"),
     [
