@@ -18,7 +18,6 @@ from typing import Any
 from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.activations import spell_out_activations
 from tcl_core.network.barriers import Barriers
 from tcl_core.network.channels import fill_vectors
 from tcl_core.network.constants import constant_array, fold_constants, inline_constants, static_shape
@@ -36,6 +35,7 @@ from tcl_core.network.convolutions import (
     whole_groups,
 )
 from tcl_core.network.rewriting import APART, calls_any, op_name, rewritten
+from tcl_core.network.spellings import spell_out_operators
 from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
 
 _CONVOLUTION = "relax.nn.conv2d"
@@ -63,10 +63,10 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
 def _converted(module: Any, lanes: int) -> Any:
     if not calls_any(module, _CONVOLUTION):
         # TVM's passes take time by the square of the calls: 37 s for two recurrent nodes of 256 steps.
-        return spell_out_activations(module)
+        return spell_out_operators(module)
     block = partial(block_of, lanes)
     barriers = Barriers(block)
-    movable = barriers.raised(spell_out_activations(fill_vectors(module, lanes)))
+    movable = barriers.raised(spell_out_operators(fill_vectors(module, lanes)))
     return barriers.lowered(relax.transform.ConvertLayout({}, _chooser(block))(movable))
 
 

@@ -17,6 +17,7 @@ from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import static_shape
+from tcl_core.network.norms import rms_norm
 from tcl_core.network.rewriting import op_name, rewritten
 from tcl_core.network.softmax import lanes_for, softmax_kernel
 
@@ -100,6 +101,14 @@ def _gelu_tanh(builder: Any, call: Any) -> Any:
     return _gated(value, _polynomial(builder, topi.fast_tanh, inner))
 
 
+def _rms_norm(builder: Any, call: Any) -> Any:
+    """Also for its seven blocks: no sketch works on these row by row."""
+    value, scale = call.args
+    if [int(axis) % value.ty.ndim for axis in call.attrs.axes] != [value.ty.ndim - 1]:
+        return call
+    return builder.call_te(rms_norm, value, scale, float(call.attrs.epsilon), primfunc_name_hint="rms_norm")
+
+
 def _gated(value: Any, gate: Any) -> Any:
     """``0.5 value (1 + gate)``."""
     return relax.op.multiply(relax.op.multiply(value, _constant(0.5)), relax.op.add(gate, _constant(1.0)))
@@ -125,4 +134,5 @@ _REWRITES: dict[str, Callable[[Any, Any], Any]] = {
     "relax.nn.silu": _silu,
     "relax.nn.gelu": _gelu,
     "relax.nn.gelu_tanh": _gelu_tanh,
+    "relax.nn.rms_norm": _rms_norm,
 }

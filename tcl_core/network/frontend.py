@@ -16,7 +16,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
-from tcl_core.network.nodes import RECURRENCE
+from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
 from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
 
 _TAKE, _MAX = Op.get("relax.take"), Op.get("relax.max")
@@ -53,7 +53,7 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
     """TVM's, remembering the node it is at: its exceptions name neither node nor operator.
 
     Its `Gather` reads anywhere in memory for an index out of bounds, a word that no table holds; here it reads the
-    nearest entry. And it knows our own operator.
+    nearest entry. And it knows our own operators.
     """
 
     at_node = ""
@@ -65,7 +65,7 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         self._polynomials = polynomials
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
-        others = [node for node in graph.node if node.op_type != RECURRENCE]
+        others = [node for node in graph.node if node.op_type != RECURRENCE and node.op_type not in _NORMS]
         super()._check_for_unsupported_ops(SimpleNamespace(node=others))
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
@@ -73,6 +73,8 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         self.at_operator = op_name
         if op_name == RECURRENCE:
             return _recurrence(self.bb, inputs, attrs, polynomials=self._polynomials)
+        if op_name in _NORMS:
+            return self.bb.normalize(_NORMS[op_name](*inputs, attrs))
         own = super()._convert_operator
         made = _MENDED.get(op_name, _as_it_is)(
             _Node(
@@ -107,6 +109,24 @@ def _recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomi
     if cell.kind == "LSTM":
         results.append(relax.TensorType((cell.batch, cell.groups, GROUP), "float32"))
     return builder.emit(relax.call_tir(kernel, inputs, results if len(results) > 1 else results[0]))
+
+
+def _layer_norm(value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
+    return relax.op.nn.layer_norm(value, scale, bias, axes=[-1], epsilon=attrs["epsilon"])
+
+
+def _rms_norm(value: Any, scale: Any, attrs: Mapping[str, Any]) -> Any:
+    return relax.op.nn.rms_norm(value, scale, axes=[-1], epsilon=attrs["epsilon"])
+
+
+def _group_norm(value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
+    axes = list(range(2, value.ty.ndim))
+    return relax.op.nn.group_norm(
+        value, scale, bias, num_groups=attrs["groups"], channel_axis=1, axes=axes, epsilon=attrs["epsilon"]
+    )
+
+
+_NORMS: dict[str, Callable[..., Any]] = {LAYER_NORM: _layer_norm, RMS_NORM: _rms_norm, GROUP_NORM: _group_norm}
 
 
 def _as_it_is(node: _Node) -> Any:

@@ -1,9 +1,9 @@
-"""`GroupNormalization` passes onnxruntime's folding in disguise, and is itself again for TVM.
+"""`GroupNormalization` passes onnxruntime's folding in disguise, and is one operator again for TVM, of our own.
 
 onnxruntime has no kernel of it, and puts the standard's definition in its place; that reads sizes, is not folded, and
 TVM refuses it (onnxruntime 1.32, until it has a kernel or folds what it inlines). So the groups become the channels of
-an `InstanceNormalization`, as exporters wrote it before opset 21. Of that TVM would make several kernels: one group
-normalisation with SiLU and ReLU has four tasks so, and is one as itself.
+an `InstanceNormalization`, as exporters write it before opset 21. Both are normalisations of groups, the one of groups
+of one channel, and `norms` has a way for these in which their layout need not change.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ import onnx.helper
 import onnx.numpy_helper
 import onnx.shape_inference
 
-from tcl_core.network.nodes import STANDARD, attributes_of, opset_of
+from tcl_core.network.nodes import GROUP_NORM, OWN, STANDARD, attributes_of, opset_of
 from tcl_core.network.shapes import known_sizes
 
-GROUPS_BY_CHANNEL: Final = 21
+_GROUPS_BY_CHANNEL: Final = 21
 """Opset before which scale and bias were of groups, not of channels; the operator is not valid there any more."""
 _EPSILON = 1e-5
+_INSTANCES = "InstanceNormalization"
 _Found = tuple[Any, Any] | None
 """What a node computes its result from: another node, and a constant."""
 
 
 def spell_out_group_norms(model: Any) -> Any:
     """A copy without those of float32 whose sizes are known; the model itself where it has none."""
-    if opset_of(model) < GROUPS_BY_CHANNEL or not any(_is_group_norm(node) for node in model.graph.node):
+    if opset_of(model) < _GROUPS_BY_CHANNEL or not any(_is_group_norm(node) for node in model.graph.node):
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
@@ -84,15 +85,26 @@ def _spell_out(graph: Any, node: Any, size: tuple[int, ...]) -> None:
     add("Add", [value, add("Reshape", [node.input[2], by_channel])])
 
 
-def restore_group_norms(graph: Any, constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]]) -> None:
-    """Make each disguise one node again, in place; what it was made of stays for those who read it, or for nobody.
+def restore_group_norms(
+    graph: Any, constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]], types: Mapping[str, int]
+) -> None:
+    """Make each disguise one `GROUP_NORM`, in place, and each `InstanceNormalization`.
+
+    What a disguise was made of stays for those who read it, or for nobody.
 
     Args:
         constants: initializers by name.
         sizes: dimensions by tensor.
+        types: element types by tensor (`onnx.TensorProto`); others than float32 are left alone.
     """
     makers = {output: node for node in graph.node for output in node.output}
-    for node in graph.node:
+    # Backwards: the instance normalisation inside of one is met after it.
+    for node in reversed(graph.node):
+        if types.get(node.output[0]) != onnx.TensorProto.FLOAT:
+            continue
+        if node.op_type == _INSTANCES:
+            _restore(node, list(node.input), sizes.get(node.input[0], ())[1:2], node)
+            continue
         shifted = _with_constant(node, "Add", makers, constants)
         scaled = _with_constant(shifted[0], "Mul", makers, constants) if shifted else None
         if shifted is None or scaled is None:
@@ -104,14 +116,19 @@ def restore_group_norms(graph: Any, constants: Mapping[str, Any], sizes: Mapping
         value, norm = normalised
         names = [f"{node.output[0]}.{word}" for word in ("by_scale", "by_bias")]
         graph.initializer.extend(map(onnx.numpy_helper.from_array, parts, names))
-        epsilon = next((each.f for each in norm.attribute if each.name == "epsilon"), _EPSILON)
-        groups = sizes[norm.input[0]][1]
-        inputs = [value, *names]
-        node.CopyFrom(
-            onnx.helper.make_node(
-                "GroupNormalization", inputs, node.output, name=node.name, num_groups=groups, epsilon=epsilon
-            )
+        _restore(node, [value, *names], sizes[norm.input[0]][1:2], norm)
+
+
+def _restore(node: Any, inputs: list[str], groups: tuple[int, ...], norm: Any) -> None:
+    """In the place of a node, with the epsilon of another; nothing where the groups are not known."""
+    if not groups or groups[0] < 1:
+        return
+    epsilon = attributes_of(norm).get("epsilon", _EPSILON)
+    node.CopyFrom(
+        onnx.helper.make_node(
+            GROUP_NORM, inputs, node.output, name=node.name, domain=OWN, groups=groups[0], epsilon=epsilon
         )
+    )
 
 
 def _with_constant(node: Any, operator: str, makers: Mapping[str, Any], constants: Mapping[str, Any]) -> _Found:
@@ -128,7 +145,7 @@ def _normalised(
 ) -> tuple[str, Any] | None:
     """The input, and the normalisation that stands between two reshapes of which `node` is the last."""
     norm = makers.get(node.input[0]) if node.op_type == "Reshape" else None
-    if norm is None or norm.op_type != "InstanceNormalization":
+    if norm is None or norm.op_type != _INSTANCES:
         return None
     first = makers.get(norm.input[0])
     if first is None or first.op_type != "Reshape":

@@ -15,7 +15,14 @@ CONTRIBUTED: Final = "com.microsoft"
 OWN: Final = "tcl"
 """The domain of operators that only this frontend knows."""
 RECURRENCE: Final = "Recurrence"
-"""Its one operator: all steps of one direction of a recurrent layer (`recurrences`)."""
+"""Of that domain: all steps of one direction of a recurrent layer (`recurrences`)."""
+LAYER_NORM: Final = "LayerNorm"
+"""Of that domain, over the last axis: value, scale and bias, [columns] both (`layer_norms`)."""
+RMS_NORM: Final = "RmsNorm"
+"""Of that domain, over the last axis, by the root mean square: value and scale (`layer_norms`)."""
+GROUP_NORM: Final = "GroupNorm"
+"""Of that domain: value, scale and bias, [channels] both (`group_norms`)."""
+OWN_OPERATORS: Final = frozenset({RECURRENCE, LAYER_NORM, RMS_NORM, GROUP_NORM})
 
 
 def opset_of(model: Any) -> int:

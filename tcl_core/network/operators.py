@@ -16,7 +16,7 @@ from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
 from tcl_core.network.functions import inline_local, inline_standard
 from tcl_core.network.group_norms import spell_out_group_norms
-from tcl_core.network.nodes import CONTRIBUTED, OWN, RECURRENCE, STANDARD, all_nodes, branches
+from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches
 from tcl_core.network.opsets import raise_opset
 from tcl_core.network.recurrent import RECURRENT, obstacle
 from tcl_core.network.skeleton import with_weights, without_weights
@@ -44,7 +44,7 @@ def supported(domain: str, operator: str) -> bool:
     if domain in STANDARD:
         return known and operator not in _CONTRIBUTED
     if domain == OWN:
-        return operator == RECURRENCE
+        return operator in OWN_OPERATORS
     return domain == CONTRIBUTED and operator in _CONTRIBUTED | {"Gelu"}
 
 

@@ -14,7 +14,7 @@ import onnx
 import onnx.numpy_helper
 
 from tcl_core.network.nodes import attributes_of
-from tcl_core.network.paddings import with_attributes, write_out_pool_padding
+from tcl_core.network.paddings import with_attributes
 
 
 def without_unread_steps(
@@ -31,7 +31,6 @@ def without_unread_steps(
     weight, sizes = constants.get(node.input[1]), dims.get(node.input[0], ())[2:]
     if weight is None or not sizes or -1 in sizes or len(weight.dims) != len(sizes) + 2:
         return None
-    node = write_out_pool_padding(node, dims)
     given = attributes_of(node)
     rank = len(sizes)
     if given.get("auto_pad", b"NOTSET") != b"NOTSET":

@@ -1,33 +1,47 @@
 """Padding that ONNX leaves to whoever runs the network, written out where shapes are known.
 
 TVM 0.27's frontend reads `auto_pad` of pools by rules of its own (a row too few for SAME_LOWER, negative padding where
-the kernel is shorter than the stride; `Pool._impl_v1`) and passes over the `output_shape` of `ConvTranspose`. This can
-go when it follows the specification.
+the kernel is shorter than the stride; `Pool._impl_v1`), makes that of convolutions an operator in front of each, be
+there nothing to pad, which no layout moves through, and passes over the `output_shape` of `ConvTranspose`. This can go
+when it follows the specification and pads in the convolution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import onnx
 import onnx.helper
 
-from tcl_core.network.nodes import attributes_of
+from tcl_core.network.nodes import STANDARD, attributes_of
 
 _SAME = frozenset({"SAME_UPPER", "SAME_LOWER"})
 
 
-def write_out_pool_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
-    """A pool, or a convolution that names its window, with `pads` in place of `auto_pad`; else the node itself.
+def write_out_paddings(graph: Any, dims: Mapping[str, Sequence[int]]) -> None:
+    """Of all nodes of a graph.
+
+    Args:
+        dims: by tensor that no initializer holds; -1 where one is not known.
+    """
+    known = {**dims, **{weight.name: tuple(weight.dims) for weight in graph.initializer}}
+    for node in graph.node:
+        write_out = _PADDED.get(node.op_type) if node.domain in STANDARD else None
+        if write_out:
+            node.CopyFrom(write_out(node, known))
+
+
+def write_out_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
+    """A pool or a convolution with `pads` in place of `auto_pad`, or the node itself.
 
     Args:
         dims: by tensor; -1 where one is not known.
     """
     given = attributes_of(node)
     auto, sizes = _auto_pad(given), dims.get(node.input[0], ())[2:]
-    kernel = given.get("kernel_shape", ())
-    if auto not in _SAME or len(sizes) != len(kernel) or -1 in sizes:
+    kernel = given.get("kernel_shape") or dims.get(next(iter(node.input[1:]), ""), ())[2:]
+    if auto not in _SAME or not kernel or len(sizes) != len(kernel) or -1 in (*sizes, *kernel):
         return node
     strides, dilations = (given.get(name, [1] * len(kernel)) for name in ("strides", "dilations"))
     totals = [
@@ -72,6 +86,15 @@ def _split(totals: Sequence[int], auto: str) -> list[int]:
 
 def _auto_pad(given: Mapping[str, Any]) -> str:
     return bytes(given.get("auto_pad", b"NOTSET")).decode()
+
+
+_PADDED: dict[str, Callable[[Any, Mapping[str, Sequence[int]]], Any]] = {
+    "Conv": write_out_padding,
+    "MaxPool": write_out_padding,
+    "AveragePool": write_out_padding,
+    "LpPool": write_out_padding,
+    "ConvTranspose": write_out_transposed_padding,
+}
 
 
 def with_attributes(node: Any, **attributes: Sequence[int]) -> Any:

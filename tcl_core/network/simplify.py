@@ -29,10 +29,11 @@ import onnx.shape_inference
 import onnxruntime
 
 from tcl_core.network.empties import drop_empty_parts
-from tcl_core.network.group_norms import GROUPS_BY_CHANNEL, restore_group_norms
+from tcl_core.network.group_norms import restore_group_norms
+from tcl_core.network.layer_norms import restore_layer_norms
 from tcl_core.network.nodes import STANDARD, has_branches, opset_of
 from tcl_core.network.padded_windows import without_unread_steps
-from tcl_core.network.paddings import write_out_pool_padding, write_out_transposed_padding
+from tcl_core.network.paddings import write_out_paddings
 from tcl_core.network.products import keep_ranks
 from tcl_core.network.recurrences import as_recurrence
 from tcl_core.network.recurrent import unroll
@@ -68,8 +69,9 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     """A copy of a model with static inputs, folded; at most 2 GB.
 
     Args:
-        on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps, and signals are lifted
-            (`signals`), and transposed convolutions become plain ones (`transposed`).
+        on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps, group and instance
+            normalisations one each (`group_norms`), signals are lifted (`signals`), and transposed convolutions become
+            plain ones (`transposed`).
     """
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -88,10 +90,11 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     _forget_unused_opsets(folded)
     facts = _Facts.of(folded, on_cpu=on_cpu)
     drop_empty_parts(folded.graph, facts.dims)
+    write_out_paddings(folded.graph, facts.dims)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
-    if facts.opset >= GROUPS_BY_CHANNEL:
-        restore_group_norms(folded.graph, facts.constants, facts.dims)
+    restore_layer_norms(folded.graph, facts.constants, facts.dims, facts.types)
     if on_cpu:
+        restore_group_norms(folded.graph, facts.constants, facts.dims, facts.types)
         lift_signals(folded.graph, facts.constants, facts.dims, facts.opset)
     _rewrite(folded, facts)
     return Simplified(model=folded, empty=empty)
@@ -246,19 +249,12 @@ def _rewrite_resize(node: Any, facts: _Facts) -> _Rewritten:
     return spell_out_resize(node, facts.constants, facts.dims, facts.types, facts.opset) or ([node], [])
 
 
-def _rewrite_pool(node: Any, facts: _Facts) -> _Rewritten:
-    return [write_out_pool_padding(node, facts.dims)], []
-
-
 def _rewrite_convolution(node: Any, facts: _Facts) -> _Rewritten:
     return without_unread_steps(node, facts.constants, facts.dims) or ([node], [])
 
 
 def _rewrite_transposed(node: Any, facts: _Facts) -> _Rewritten:
-    weight = facts.constants.get(node.input[1])
-    known = {} if weight is None else {node.input[1]: tuple(weight.dims)}
-    made = write_out_transposed_padding(node, {**facts.dims, **known})
-    return (facts.on_cpu and as_convolution(made, facts.constants, facts.dims, facts.opset)) or ([made], [])
+    return (facts.on_cpu and as_convolution(node, facts.constants, facts.dims, facts.opset)) or ([node], [])
 
 
 def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:
@@ -278,9 +274,6 @@ _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Pow": _rewrite_power,
     "BatchNormalization": _rewrite_batch_normalization,
     "Equal": _rewrite_equal,
-    "MaxPool": _rewrite_pool,
-    "AveragePool": _rewrite_pool,
-    "LpPool": _rewrite_pool,
     "Conv": _rewrite_convolution,
     "ConvTranspose": _rewrite_transposed,
     "LSTM": _rewrite_recurrent,

@@ -19,7 +19,7 @@ from tcl_core.network.constants import static_shape
 from tcl_core.network.lengthening import Lengthener, Plan
 from tcl_core.network.rewriting import op_name, rewritten
 
-_LAYER_NORM = "relax.nn.layer_norm"
+_BY_ROW = frozenset({"relax.nn.layer_norm", "relax.nn.rms_norm"})
 _UNIT = 8
 _FEWEST = 32
 """Below that, rows are not what a product is short of."""
@@ -87,7 +87,7 @@ class _Rows(Lengthener):
             shape = static_shape(variable) or ()
             if call is None or variable in self._early or len(shape) < 2 or shape[-2] != rows:
                 continue
-            if name == _LAYER_NORM or name in _ELEMENTWISE:
+            if name in _BY_ROW or name in _ELEMENTWISE:
                 self._early[variable] = len(shape) - 2
                 waiting.extend(call.args)
 
@@ -115,7 +115,7 @@ def _moved(call: Any, name: str, shape: tuple[int, ...], axis: int) -> int | Non
     """Where a call that leaves rows alone puts them; None for one that may not."""
     before = static_shape(call.args[0]) or ()
     rank = len(before)
-    if name == _LAYER_NORM:
+    if name in _BY_ROW:
         return None if axis in {int(each) % rank for each in call.attrs.axes} else axis
     if name == "relax.nn.softmax":
         return None if int(call.attrs.axis) % rank == axis else axis

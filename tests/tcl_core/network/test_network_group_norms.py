@@ -8,10 +8,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import tvm
+from tvm import relax
 
 from tcl_core.config import NetworkConfig
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
+from tcl_core.network.nodes import GROUP_NORM, OWN
 from tcl_core.network.operators import spell_out
 from tcl_core.network.simplify import simplify
 
@@ -43,19 +46,81 @@ def test_a_group_norm_is_simplified_and_stays_one_node(tools: Any) -> None:
     loaded = normalised(tools)
     inlined = spell_out(loaded.model)
     assert "InstanceNormalization" in {node.op_type for node in inlined.graph.node}
-    simplified = simplify(inlined).model
-    assert [(node.op_type, node.name) for node in simplified.graph.node] == [
-        ("GroupNormalization", "norm"),
-        ("Relu", "Relu_2"),
+    simplified = simplify(inlined, on_cpu=True).model
+    assert [(node.domain, node.op_type, node.name) for node in simplified.graph.node] == [
+        (OWN, GROUP_NORM, "norm"),
+        ("", "Relu", "Relu_2"),
     ]
-    for model in (inlined, simplified):
-        np.testing.assert_allclose(result(model), result(loaded.model), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(result(inlined), result(loaded.model), rtol=1e-5, atol=1e-5)
 
 
-def test_it_is_one_task_without_an_issue(tools: Any) -> None:
-    imported = import_network(normalised(tools), TARGET, NetworkConfig())
-    assert imported.report.issues == ()
-    assert [task.weight for task in imported.tasks] == [1]
+def test_for_a_gpu_it_is_left_as_it_was_spelled_out(tools: Any) -> None:
+    simplified = simplify(spell_out(normalised(tools).model)).model
+    assert "InstanceNormalization" in {node.op_type for node in simplified.graph.node}
+    np.testing.assert_allclose(result(simplified), result(normalised(tools).model), rtol=1e-5, atol=1e-5)
+
+
+def instances(tools: Any, size: list[int], opset: int = 17) -> Any:
+    """An instance normalisation and ReLU."""
+    generator = np.random.default_rng(1)
+    weights = [tools.tensor(name, generator.uniform(0.5, 1.5, size[1]).astype(np.float32)) for name in ("s", "b")]
+    nodes = [tools.node("InstanceNormalization", ["x", "s", "b"], ["h"], name="norm"), tools.node("Relu", ["h"], ["y"])]
+    return tools.model(nodes, [tools.value("x", size)], [tools.value("y", size)], weights, opset=opset)
+
+
+def exported(tools: Any, size: list[int], groups: int) -> Any:
+    """As PyTorch wrote a group normalisation before opset 21."""
+    generator = np.random.default_rng(1)
+    by_channel = [size[1], *[1] * (len(size) - 2)]
+    weights = [
+        tools.tensor("one", np.ones(groups, np.float32)),
+        tools.tensor("zero", np.zeros(groups, np.float32)),
+        tools.tensor("groups", np.array([size[0], groups, -1])),
+        tools.tensor("size", np.array(size)),
+        *(tools.tensor(name, generator.uniform(0.5, 1.5, by_channel).astype(np.float32)) for name in ("s", "b")),
+    ]
+    nodes = [
+        tools.node("Reshape", ["x", "groups"], ["grouped"]),
+        tools.node("InstanceNormalization", ["grouped", "one", "zero"], ["n"], epsilon=1e-4),
+        tools.node("Reshape", ["n", "size"], ["m"]),
+        tools.node("Mul", ["m", "s"], ["scaled"]),
+        tools.node("Add", ["scaled", "b"], ["y"], name="norm"),
+    ]
+    return tools.model(nodes, [tools.value("x", size)], [tools.value("y", size)], weights, opset=17)
+
+
+@pytest.mark.parametrize("size", [[2, 6, 5], [1, 16, 4, 3], [1, 4, 2, 3, 5]])
+@pytest.mark.parametrize("groups", [1, 2, None])
+def test_results_are_onnxruntimes_and_numbers_where_all_pixels_are_alike(
+    tools: Any, size: list[int], groups: int | None
+) -> None:
+    model = instances(tools, size) if groups is None else exported(tools, size, groups)
+    assert (OWN, GROUP_NORM) in {(node.domain, node.op_type) for node in simplify(model, on_cpu=True).model.graph.node}
+    network = import_network(load_network(tools.save(model), NetworkConfig()), TARGET, NetworkConfig(), 256)
+    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(TARGET)), tvm.cpu())
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    data = (np.random.default_rng(0).standard_normal(size) * 2 + 5).astype(np.float32)
+    # Of pixels all alike nothing but the rounding of their mean is left, and scaled by up to 316.
+    for given, tolerance in ((data, 1e-4), (np.full(size, 300.1, np.float32), 0.05)):
+        found = machine["main"](tvm.runtime.tensor(given)).numpy()
+        np.testing.assert_allclose(found, session.run(None, {"x": given})[0], rtol=1e-4, atol=tolerance)
+
+
+def test_between_two_convolutions_no_picture_changes_its_layout(tools: Any) -> None:
+    size = [1, 16, 8, 8]
+    weights = [tools.tensor(name, np.ones((16, 16, 1, 1), np.float32)) for name in ("v", "w")]
+    weights += [tools.tensor(name, np.ones(16, np.float32)) for name in ("s", "b")]
+    nodes = [
+        tools.node("Conv", ["x", "v"], ["c"]),
+        tools.node("InstanceNormalization", ["c", "s", "b"], ["n"]),
+        tools.node("Relu", ["n"], ["r"]),
+        tools.node("Conv", ["r", "w"], ["y"]),
+    ]
+    model = tools.model(nodes, [tools.value("x", size)], [tools.value("y", size)], weights, opset=17)
+    network = import_network(load_network(tools.save(model), NetworkConfig()), TARGET, NetworkConfig(), 256)
+    moved = [task for task in network.tasks if "layout_transform" in task.name]
+    pixels = [(int(np.prod(task.arguments[-1].shape)), task.weight) for task in moved if "relu" not in task.name]
+    assert sorted(pixels) == [(16, 2), (16 * 64, 1), (16 * 64, 1)]  # two sums; what comes in and what goes out
 
 
 @pytest.mark.parametrize("elem_type", [onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE])

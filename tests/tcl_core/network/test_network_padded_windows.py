@@ -65,7 +65,6 @@ def test_results_are_the_same_and_nothing_unread_is_left(
     ("size", "attributes", "window"),
     [
         (1, {"pads": [1] * 4, "kernel_shape": [3, 3]}, [1, 1]),
-        (1, {"auto_pad": "SAME_UPPER", "kernel_shape": [3, 3]}, [1, 1]),
         (16, {"pads": [18] * 4, "dilations": [18, 18]}, [1, 1]),
         (2, {"pads": [1, 1, 1, 1], "strides": [2, 2]}, [2, 2]),
     ],
@@ -88,8 +87,9 @@ def test_what_is_of_use_or_not_known_stays() -> None:
     assert narrowed(convolution(ones, [1, 4, 4, 4], auto_pad="VALID"), [1, 4, 4, 4]) is None
 
 
-def test_a_network_has_the_smaller_window_when_it_is_simplified() -> None:
-    model = convolution(np.ones((4, 4, 3, 3), np.float32), [1, 4, 1, 1], pads=[1] * 4)
+@pytest.mark.parametrize("padding", [{"pads": [1] * 4}, {"auto_pad": "SAME_UPPER"}])
+def test_a_network_has_the_smaller_window_when_it_is_simplified(padding: dict[str, Any]) -> None:
+    model = convolution(np.ones((4, 4, 3, 3), np.float32), [1, 4, 1, 1], **padding)
     simplified = simplify(model, on_cpu=True).model
     (node,) = simplified.graph.node
     (weight,) = simplified.graph.initializer

@@ -17,7 +17,7 @@ from tvm import relax
 from tcl_core.config import NetworkConfig
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
-from tcl_core.network.paddings import write_out_pool_padding, write_out_transposed_padding
+from tcl_core.network.paddings import write_out_padding, write_out_transposed_padding
 from tests.tcl_core.network.conftest import make_model, tensor, value
 
 TARGET = {"kind": "llvm", "num-cores": 1}
@@ -59,7 +59,26 @@ def test_a_pool_takes_what_it_took(
     )
     data = np.random.default_rng(0).standard_normal((1, 2, *size)).astype(np.float32)
     node = node_of(operator, ["x"], auto_pad=auto, kernel_shape=kernel, strides=strides)
-    check(node, write_out_pool_padding(node, {"x": data.shape}), {"x": data})
+    check(node, write_out_padding(node, {"x": data.shape}), {"x": data})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    auto=SAME,
+    size=st.lists(st.integers(5, 12), min_size=1, max_size=3),
+    kernel=st.integers(1, 4),
+    stride=st.integers(1, 3),
+    named=st.booleans(),
+)
+def test_a_convolution_takes_what_it_took(auto: str, size: list[int], kernel: int, stride: int, named: bool) -> None:
+    random = np.random.default_rng(0)
+    inputs = {
+        "x": random.standard_normal((1, 2, *size)).astype(np.float32),
+        "w": random.standard_normal((3, 2, *[kernel] * len(size))).astype(np.float32),
+    }
+    window = {"kernel_shape": [kernel] * len(size)} if named else {}
+    node = node_of("Conv", ["x", "w"], auto_pad=auto, strides=[stride] * len(size), **window)
+    check(node, write_out_padding(node, {name: array.shape for name, array in inputs.items()}), inputs)
 
 
 @settings(max_examples=60, deadline=None)
@@ -92,15 +111,17 @@ def test_a_transposed_convolution_is_as_long_as_it_was(
 @pytest.mark.parametrize("dims", [{}, {"x": (1, 2, -1, 4)}, {"x": (1, 2, 4)}])
 def test_what_is_not_known_is_left_open(dims: dict[str, tuple[int, ...]]) -> None:
     pool = node_of("MaxPool", ["x"], auto_pad="SAME_LOWER", kernel_shape=[2, 2])
+    convolution = node_of("Conv", ["x", "w"], auto_pad="SAME_LOWER")
     transposed = node_of("ConvTranspose", ["x", "w"], output_shape=[9, 9], kernel_shape=[3, 3])
-    assert write_out_pool_padding(pool, dims) is pool
+    assert write_out_padding(pool, dims) is pool
+    assert write_out_padding(convolution, dims) is convolution
     assert write_out_transposed_padding(transposed, dims) is transposed
 
 
 def test_padding_that_is_given_is_left_alone() -> None:
     pool = node_of("MaxPool", ["x"], kernel_shape=[2, 2], pads=[1, 1, 0, 0])
     transposed = node_of("ConvTranspose", ["x", "w"], kernel_shape=[3, 3], pads=[1, 1, 0, 0])
-    assert write_out_pool_padding(pool, {"x": (1, 2, 4, 4)}) is pool
+    assert write_out_padding(pool, {"x": (1, 2, 4, 4)}) is pool
     assert write_out_transposed_padding(transposed, {"x": (1, 2, 4, 4)}) is transposed
 
 
@@ -125,3 +146,18 @@ def test_tvm_computes_the_same(tools: Any, operator: str, attributes: dict[str, 
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     result = machine["main"](tvm.runtime.tensor(data)).numpy()
     np.testing.assert_allclose(result, session.run(None, {"x": data})[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rank", "kernel"), [(2, 3), (2, 1), (1, 3)])
+def test_convolutions_pad_by_themselves(tools: Any, rank: int, kernel: int) -> None:
+    """A pad between two of them would cost two moves of the layout."""
+    shape = (1, 16, *[12] * rank)
+    weights = [tensor(name, np.ones((16, 16, *[kernel] * rank), np.float32)) for name in ("w", "v")]
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "w"], ["a"], name="first", auto_pad="SAME_UPPER"),
+        onnx.helper.make_node("Conv", ["a", "v"], ["y"], name="second", auto_pad="SAME_LOWER"),
+    ]
+    model = make_model(nodes, [value("x", shape)], [value("y", shape)], weights)
+    config = NetworkConfig()
+    network = import_network(load_network(tools.save(model), config), json.dumps(TARGET), config)
+    assert not [task.name for task in network.tasks if "pad" in task.name]
