@@ -7,16 +7,20 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.helper
+import onnx.numpy_helper
 import pytest
 from library_network import ROWS, TARGET
 
-from tcl_core.config import LibraryConfig
+from tcl_core.config import LibraryConfig, NetworkConfig
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.library.build import build_tuned
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
 from tcl_core.library.linker import Linker, find_linker
+from tcl_core.network.importer import import_network
+from tcl_core.network.load import load_network
 
 QUICK = LibraryConfig(timing_rounds=2, timing_s=0.01)
 
@@ -132,3 +136,44 @@ def test_a_library_that_raises_is_broken_and_says_why(tmp_path: Path, imported: 
 def test_who_broke(cause: str, started: str | None, broken: bool) -> None:
     failure = Failure(stage=Stage.LIBRARY, cause=cause)
     assert CompareResult(failures=(failure,), started=started).broken == broken
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_sums_that_onnxruntime_cuts_off_are_checked_against_its_exact_ones(tmp_path: Path, wrong: bool) -> None:
+    """Two products of 255 and 127 are more than 16 bits hold; with VNNI nothing is cut off in the first place."""
+    node = onnx.helper.make_node
+    nodes = [
+        node("MatMulInteger", ["x", "w"], ["sums"]),
+        node("Cast", ["sums"], ["floats"], to=onnx.TensorProto.FLOAT),
+        node("Mul", ["floats", "scale"], ["y"]),
+    ]
+    weights = {"w": np.full((64, 16), 127, np.int8), "scale": np.float32(2 if wrong else 1)}
+    tensors = [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()]
+    value = onnx.helper.make_tensor_value_info
+    x, y = value("x", onnx.TensorProto.UINT8, [4, 64]), value("y", onnx.TensorProto.FLOAT, [4, 16])
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "bytes", [x], [y], tensors),
+        opset_imports=[onnx.helper.make_opsetid("", 17)],
+        ir_version=10,
+    )
+    path = tmp_path / "net.onnx"
+    onnx.save(model, str(path))
+    network = import_network(load_network(path, NetworkConfig()), TARGET, NetworkConfig())
+    built = build_tuned(network.module, TARGET, {}, network.tasks)
+    model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.asarray(np.float32(1)), "scale"))
+    onnx.save(model, str(path))
+    request = CompareRequest(
+        model=str(path),
+        inputs=save_inputs(tmp_path / "inputs.npz", {"x": np.full((4, 64), 255, np.uint8)}),
+        names=("x",),
+        outputs=("y",),
+        tuned=None,
+        untuned=None,
+        kind="llvm",
+        threads=1,
+        config=QUICK,
+        timed=False,
+    )
+    results: list[CompareResult] = []
+    compare(request, results.append, {"tuned": built.executable})
+    assert [check.matches for check in results[-1].checks] == [not wrong]
