@@ -18,7 +18,8 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
-from tcl_core.network.nodes import STANDARD
+from tcl_core.network.contributed import in_default_domain
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
 from tcl_core.network.simplify import simplify
 from tcl_core.network.skeleton import take_shapes, without_weights
 
@@ -196,13 +197,14 @@ def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
     """Check the model and write the shapes of all its values into it."""
     light = without_weights(model)
     try:
-        onnx.checker.check_model(shapes.checkable(light))
+        onnx.checker.check_model(_checkable(light))
     except onnx.checker.ValidationError as error:
         raise _refuse_invalid(path, model, error) from error
-    standard = all(node.domain in STANDARD for node in model.graph.node) and not model.functions
+    nodes = model.graph.node
+    standard = all(each.domain in STANDARD and not in_default_domain(each, opset_of(model)) for each in nodes)
     try:
         # Strict inference stops at the first operator without a schema, so contributed ones go without.
-        strict = standard and bool(config.shapes)
+        strict = standard and not model.functions and bool(config.shapes)
         take_shapes(model, onnx.shape_inference.infer_shapes(light, strict_mode=strict, data_prop=True))
     except onnx.shape_inference.InferenceError as error:
         if not config.shapes:
@@ -215,20 +217,33 @@ def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
         ) from error
 
 
+def _checkable(light: Any) -> Any:
+    """For the checker, which knows no operators that onnxruntime alone has in the default domain."""
+    checked = shapes.checkable(light)
+    apart = [node for node in checked.graph.node if in_default_domain(node, opset_of(light))]
+    for node in apart:
+        node.domain = CONTRIBUTED
+    if apart and CONTRIBUTED not in {entry.domain for entry in checked.opset_import}:
+        checked.opset_import.append(onnx.helper.make_opsetid(CONTRIBUTED, 1))
+    return checked
+
+
 def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
-    versions = {entry.domain: entry.version for entry in model.opset_import}
+    opset = opset_of(model)
     for node in model.graph.node:
-        if node.domain in STANDARD and not _is_operator(node.op_type, versions.get(node.domain, 1)):
+        if node.domain in STANDARD and not _is_operator(node, opset):
             return UserError(
                 "network",
-                f"Node '{node.name}' uses operator {node.op_type}, which opset {versions.get(node.domain, 1)} does "
-                "not have; export the network with another opset.",
+                f"Node '{node.name}' uses operator {node.op_type}, which opset {opset} does not have; "
+                "export the network with another opset.",
             )
     return UserError("network", f"'{path}' is not valid ONNX ({first_line(error)}); export it again.")
 
 
-def _is_operator(name: str, opset: int) -> bool:
-    return onnx.defs.has(name, opset, "") and not onnx.defs.get_schema(name, opset, "").deprecated
+def _is_operator(node: Any, opset: int) -> bool:
+    name = node.op_type
+    known = onnx.defs.has(name, opset, "") and not onnx.defs.get_schema(name, opset, "").deprecated
+    return known or in_default_domain(node, opset)
 
 
 def _spec(value: Any) -> TensorSpec:

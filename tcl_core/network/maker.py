@@ -41,7 +41,7 @@ class Maker:
 
     def weight(self, array: Array) -> str:
         name = f"{self._prefix}.constant{len(self.weights)}"
-        self.weights.append(onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.weights.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
     def reshape(self, value: str, *shape: int, output: str = "") -> str:

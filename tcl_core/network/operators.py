@@ -14,6 +14,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
 
 from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
+from tcl_core.network.contributed import spell_out_contributed
 from tcl_core.network.functions import inline_local, inline_standard
 from tcl_core.network.group_norms import spell_out_group_norms
 from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches
@@ -29,9 +30,10 @@ _CONTRIBUTED = frozenset({
     "EmbedLayerNormalization",
     "FastGelu",
     "MatMulInteger16",
-    "SkipLayerNormalization",
 })  # fmt: skip
 """Names in the frontend's map that mean operators of the domain com.microsoft (TVM 0.27)."""
+_INCOMPLETE = frozenset({"SkipLayerNormalization"})
+"""Such names of which it gives zeros for some results."""
 _NORMALIZED = "LayerNormalization"
 """The frontend gives zeros for its mean and deviation, which a network seldom reads."""
 _ELSEWHERE = frozenset({"If", "Constant"})
@@ -42,7 +44,7 @@ def supported(domain: str, operator: str) -> bool:
     """Whether TVM's frontend imports this operator."""
     known = operator in _get_convert_map() or operator in _ELSEWHERE
     if domain in STANDARD:
-        return known and operator not in _CONTRIBUTED
+        return known and operator not in _CONTRIBUTED | _INCOMPLETE
     if domain == OWN:
         return operator in OWN_OPERATORS
     return domain == CONTRIBUTED and operator in _CONTRIBUTED | {"Gelu"}
@@ -60,7 +62,8 @@ def spell_out(model: Any) -> Any:
     A network of an old opset is brought to `opsets.TARGET` on the way, before anything reads its nodes.
     """
     light = without_weights(model)
-    made = spell_out_group_norms(raise_opset(spell_out_whole_numbers(inline_local(light))))
+    standard = spell_out_whole_numbers(spell_out_contributed(inline_local(light)))
+    made = spell_out_group_norms(raise_opset(standard))
     tried: set[str] = set()
     # A definition may hold operators that again are lacking.
     while lacking := {node.op_type for node in unsupported_nodes(made) if node.domain in STANDARD} - tried:

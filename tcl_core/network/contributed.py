@@ -1,0 +1,78 @@
+"""Operators of onnxruntime's own in operators of the standard, as a file has them that its optimiser has written.
+
+Such a file has convolutions and products with what stood around them inside, normalisations with the sum before them,
+products of bytes with their scales; and layer normalisations in opsets that have none. TVM's frontend knows a few of
+them and not all of their forms. What they were made of is found again by later passes, `layer_norms` first of all.
+
+What is left as it is, and refused later by name: second results of normalisations that something reads, an attention
+that packs its inputs, looks back only or is given lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+import onnx.defs
+import onnx.shape_inference
+
+from tcl_core.network.contributed_heads import attention
+from tcl_core.network.contributed_forms import CONTRIBUTED_FORMS, DEFAULT_FORMS, New, Stays
+from tcl_core.network.maker import Maker
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
+from tcl_core.network.shapes import known_sizes
+
+_FORMS: dict[str, Callable[[New], None]] = {**CONTRIBUTED_FORMS, "MultiHeadAttention": attention}
+
+
+def spell_out_contributed(model: Any) -> Any:
+    """A copy without those operators; the model itself where it has none. Branches of `If` are not looked into."""
+    if not any(_spelling(node, opset_of(model)) for node in model.graph.node):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    # Types and shapes behind an operator that nobody knows are known once it is spelled out.
+    while _spell_out_known(made):
+        pass
+    return made
+
+
+def in_default_domain(node: Any, opset: int) -> bool:
+    """Whether a node is one that onnxruntime has in the standard's domain, and the standard of that opset has not."""
+    return node.domain in STANDARD and node.op_type in DEFAULT_FORMS and not onnx.defs.has(node.op_type, opset, "")
+
+
+def _spell_out_known(model: Any) -> bool:
+    """Whether anything was spelled out."""
+    opset = opset_of(model)
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    sizes = known_sizes(inferred)
+    types = {each.name: each.type.tensor_type.elem_type for each in (*inferred.input, *inferred.value_info)}
+    types |= {each.name: each.data_type for each in inferred.initializer}
+    nodes: list[Any] = []
+    for node in model.graph.node:
+        spell = _spelling(node, opset)
+        new = New(node=node, maker=Maker(node.output[0], opset), sizes=sizes, types=types, opset=opset)
+        try:
+            if spell:
+                spell(new)
+        except Stays:
+            spell = None
+        nodes.extend(new.maker.nodes if spell else [node])
+        model.graph.initializer.extend(new.maker.weights if spell else ())
+    changed = len(nodes) > len(model.graph.node) or any(map(_differs, nodes, model.graph.node))
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del model.graph.node[:]
+    model.graph.node.extend(copies)
+    return changed
+
+
+def _differs(one: Any, other: Any) -> bool:
+    return bool(one.op_type != other.op_type or one.domain != other.domain)
+
+
+def _spelling(node: Any, opset: int) -> Callable[[New], None] | None:
+    if in_default_domain(node, opset):
+        return DEFAULT_FORMS[node.op_type]
+    return _FORMS.get(node.op_type) if node.domain == CONTRIBUTED else None

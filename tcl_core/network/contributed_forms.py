@@ -1,0 +1,294 @@
+"""What each of onnxruntime's operators is in those of the standard (`contributed`), attention aside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from tcl_core.network.maker import Maker
+from tcl_core.network.nodes import attributes_of
+
+_AXES_BY_INPUT = 18
+"""Opset from which `ReduceMean` takes its axes as an input."""
+_BOUNDS_BY_INPUT = 11
+"""The same of `Clip` and its bounds."""
+_TANH_GELU = (0.035677408136300125, 0.7978845608028654)
+"""``0.5 x (1 + tanh(x (a x x + b)))``, of `FastGelu`."""
+_EPSILON = 1e-5
+_SKIP_EPSILON = 1e-12
+"""Where none is given: of a layer normalisation, and of one with a sum inside."""
+
+
+class Stays(Exception):
+    """The node is of a form that is not spelled out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class New:
+    """What stands in for a node.
+
+    Attributes:
+        sizes, types: dimensions and element types by tensor, as far as they are known.
+    """
+
+    node: Any
+    maker: Maker
+    sizes: Mapping[str, Sequence[int]]
+    types: Mapping[str, int]
+    opset: int
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return attributes_of(self.node)
+
+    def inputs(self, count: int) -> list[str]:
+        """So many; "" where one is left out."""
+        return [*self.node.input, *[""] * count][:count]
+
+    @property
+    def output(self) -> str:
+        return str(self.node.output[0])
+
+    def require_one_result(self, *others: int) -> None:
+        """
+        Raises:
+            Stays: one of the other results is asked for.
+        """
+        if any(self.node.output[at : at + 1] not in ([], [""]) for at in others):
+            raise Stays
+
+    def number(self, value: float) -> str:
+        return self.maker.weight(np.array(value, np.float32))
+
+    def sum(self, *terms: str, output: str = "") -> str:
+        """Of those that are given, two at least of them where it is to have a name."""
+        total, *others = filter(None, terms)
+        for at, term in enumerate(others, start=1):
+            total = self.maker.node("Add", total, term, output=output if at == len(others) else "")
+        return total
+
+    def mean(self, value: str) -> str:
+        """Along the last axis."""
+        if self.opset >= _AXES_BY_INPUT:
+            return self.maker.node("ReduceMean", value, self.maker.weight(np.array([-1])))
+        return self.maker.node("ReduceMean", value, axes=[-1])
+
+    def by_deviation(self, value: str, scale: str, bias: str, epsilon: float) -> None:
+        """The result, ``value / sqrt(mean(value value) + epsilon) * scale + bias``."""
+        node = self.maker.node
+        squares = self.mean(node("Mul", value, value))
+        deviation = node("Sqrt", node("Add", squares, self.number(epsilon)))
+        scaled = node("Mul", node("Div", value, deviation), scale, output="" if bias else self.output)
+        if bias:
+            node("Add", scaled, bias, output=self.output)
+
+    def activated(self, value: str, name: bytes, numbers: Sequence[float]) -> None:
+        """The result, by an activation that is an attribute."""
+        kind = name.decode()
+        if kind == "Clip":
+            low, high = numbers
+            if self.opset >= _BOUNDS_BY_INPUT:
+                self.maker.node(kind, value, self.number(low), self.number(high), output=self.output)
+            else:
+                self.maker.node(kind, value, output=self.output, min=low, max=high)
+        elif kind in _ACTIVATIONS:
+            given = dict(zip(_ACTIVATIONS[kind], numbers, strict=False))
+            self.maker.node(kind, value, output=self.output, **given)
+        else:
+            raise Stays
+
+
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    "Relu": (),
+    "Tanh": (),
+    "Sigmoid": (),
+    "LeakyRelu": ("alpha",),
+    "HardSigmoid": ("alpha", "beta"),
+}
+"""What an activation inside of another operator calls its numbers."""
+
+
+def _convolution(new: New) -> None:
+    value, weight, bias, term = new.inputs(4)
+    attributes = new.attributes
+    activation, numbers = attributes.pop("activation"), attributes.pop("activation_params", ())
+    total = new.maker.node("Conv", *filter(None, [value, weight, bias]), **attributes)
+    new.activated(new.sum(total, term), activation, numbers)
+
+
+def _gemm(new: New) -> None:
+    attributes = new.attributes
+    activation = attributes.pop("activation")
+    numbers = [attributes.pop(name) for name in ("activation_alpha", "activation_beta") if name in attributes]
+    attributes.pop("activation_gamma", None)
+    new.activated(new.maker.node("Gemm", *new.node.input, **attributes), activation, numbers)
+
+
+def _product(new: New) -> None:
+    attributes = new.attributes
+    alpha = attributes.get("alpha", 1.0)
+    sides = [
+        _turned(new, value, batch=attributes.get(f"transBatch{side}", 0), last=attributes.get(f"trans{side}", 0))
+        for side, value in zip("AB", new.node.input, strict=True)
+    ]
+    product = new.maker.node("MatMul", *sides, output="" if alpha != 1 else new.output)
+    if alpha != 1:
+        new.maker.node("Mul", product, new.number(alpha), output=new.output)
+
+
+def _turned(new: New, value: str, *, batch: int, last: int) -> str:
+    """With the first axis put behind those of the batch, then the last two exchanged, each where it is asked for."""
+    if not batch and not last:
+        return value
+    rank = len(new.sizes.get(value, ()))
+    if rank < 2:  # not known yet, or a vector, which has nothing to turn
+        raise Stays
+    order = [*range(1, rank - 1), 0, rank - 1] if batch else list(range(rank))
+    if last:
+        order[-2:] = order[:-3:-1]
+    return new.maker.node("Transpose", value, perm=order)
+
+
+def _layer_norm(new: New) -> None:
+    new.require_one_result(1, 2)
+    value, scale, bias = new.inputs(3)
+    _require_last_axis(new, value)
+    centred = new.maker.node("Sub", value, new.mean(value))
+    new.by_deviation(centred, scale, bias, new.attributes.get("epsilon", _EPSILON))
+
+
+def _rms_norm(new: New) -> None:
+    new.require_one_result(1)
+    value, scale = new.inputs(2)
+    _require_last_axis(new, value)
+    new.by_deviation(value, scale, "", new.attributes.get("epsilon", _EPSILON))
+
+
+def _require_last_axis(new: New, value: str) -> None:
+    if new.attributes.get("axis", -1) not in (-1, len(new.sizes.get(value, ())) - 1):
+        raise Stays
+
+
+def _skip_layer_norm(new: New) -> None:
+    value, skip, scale, bias, before = new.inputs(5)
+    total = _with_skip(new, value, skip, before)
+    centred = new.maker.node("Sub", total, new.mean(total))
+    new.by_deviation(centred, scale, bias, new.attributes.get("epsilon", _SKIP_EPSILON))
+
+
+def _skip_rms_norm(new: New) -> None:
+    value, skip, scale, before = new.inputs(4)
+    total = _with_skip(new, value, skip, before)
+    new.by_deviation(total, scale, "", new.attributes.get("epsilon", _SKIP_EPSILON))
+
+
+def _with_skip(new: New, value: str, skip: str, bias: str) -> str:
+    """The sum, which is the fourth result."""
+    new.require_one_result(1, 2)
+    return new.sum(value, skip, bias, output=next(iter(new.node.output[3:]), ""))
+
+
+def _gelu(new: New) -> None:
+    node, value = new.maker.node, new.sum(*new.node.input)
+    gate = node("Add", node("Erf", node("Mul", value, new.number(math.sqrt(0.5)))), new.number(1))
+    node("Mul", node("Mul", value, gate), new.number(0.5), output=new.output)
+
+
+def _tanh_gelu(new: New) -> None:
+    node, value = new.maker.node, new.sum(*new.node.input)
+    cubic, linear = map(new.number, _TANH_GELU)
+    inner = node("Mul", value, node("Add", node("Mul", cubic, node("Mul", value, value)), linear))
+    gate = node("Add", node("Tanh", inner), new.number(1))
+    node("Mul", node("Mul", value, gate), new.number(0.5), output=new.output)
+
+
+def _swish(new: New) -> None:
+    (value,), alpha = new.node.input, new.attributes.get("alpha", 1.702)
+    scaled = value if alpha == 1 else new.maker.node("Mul", value, new.number(alpha))
+    new.maker.node("Mul", value, new.maker.node("Sigmoid", scaled), output=new.output)
+
+
+def _whole_product(new: New) -> None:
+    left, right, scale, right_scale, zero, right_zero, bias = new.inputs(7)
+    _scaled_product(new, (left, zero), (right, right_zero), (scale, right_scale), bias)
+
+
+def _dynamic_product(new: New) -> None:
+    value, right, right_scale, right_zero, bias = new.inputs(5)
+    left, scale, zero = new.maker.nodes_of("DynamicQuantizeLinear", value, outputs=3)
+    _scaled_product(new, (left, zero), (right, right_zero), (scale, right_scale), bias)
+
+
+def _scaled_product(
+    new: New, left: tuple[str, str], right: tuple[str, str], scales: tuple[str, str], bias: str
+) -> None:
+    """Of whole numbers and their zero points, as the numbers they mean."""
+    zeros = [left[1], right[1]]
+    while zeros and not zeros[-1]:
+        zeros.pop()
+    node = new.maker.node
+    floats = node("Cast", node("MatMulInteger", left[0], right[0], *zeros), to=onnx.TensorProto.FLOAT)
+    scaled = node("Mul", floats, node("Mul", *scales), output="" if bias else new.output)
+    if bias:
+        node("Add", scaled, bias, output=new.output)
+
+
+def _few_bits(new: New) -> None:
+    """A product by weights of 4 or 8 bits, which have a scale and a zero point for each block of a row."""
+    value, packed, scales, zeros, order, bias = new.inputs(6)
+    attributes, node, maker = new.attributes, new.maker.node, new.maker
+    bits = attributes.get("bits", 4)
+    rows, columns, block = (int(attributes[name]) for name in ("N", "K", "block_size"))
+    blocks = -(-columns // block)
+    if order or bits not in (4, 8):
+        raise Stays
+    numbers = maker.reshape(_unpacked(new, packed, rows, bits), rows, blocks, block)
+    zero = new.number(1 << (bits - 1))
+    if zeros:
+        floats = new.types.get(zeros) == onnx.TensorProto.FLOAT
+        whole = zeros if floats else maker.first(_unpacked(new, zeros, rows, bits), blocks, 1)
+        zero = maker.reshape(whole, rows, blocks, 1)
+    scaled = node("Mul", node("Sub", numbers, zero), maker.reshape(scales, rows, blocks, 1))
+    weight = maker.first(maker.reshape(scaled, rows, blocks * block), columns, 1)
+    product = node("MatMul", value, node("Transpose", weight, perm=[1, 0]), output="" if bias else new.output)
+    if bias:
+        node("Add", product, bias, output=new.output)
+
+
+def _unpacked(new: New, packed: str, rows: int, bits: int) -> str:
+    """[rows, ...] floats of bytes, the lower half of each first."""
+    node, maker = new.maker.node, new.maker
+    whole = maker.reshape(node("Cast", packed, to=onnx.TensorProto.INT32), rows, -1, 1)
+    if bits == 4:
+        half = maker.weight(np.array(16, np.int32))
+        upper = node("Div", whole, half)
+        whole = node("Concat", node("Sub", whole, node("Mul", upper, half)), upper, axis=2)
+    return maker.reshape(node("Cast", whole, to=onnx.TensorProto.FLOAT), rows, -1)
+
+
+CONTRIBUTED_FORMS: dict[str, Callable[[New], None]] = {
+    "BiasGelu": _gelu,
+    "DynamicQuantizeMatMul": _dynamic_product,
+    "FastGelu": _tanh_gelu,
+    "FusedConv": _convolution,
+    "FusedGemm": _gemm,
+    "FusedMatMul": _product,
+    "Gelu": _gelu,
+    "MatMulIntegerToFloat": _whole_product,
+    "MatMulNBits": _few_bits,
+    "QuickGelu": _swish,
+    "SkipLayerNormalization": _skip_layer_norm,
+    "SkipSimplifiedLayerNormalization": _skip_rms_norm,
+    "SimplifiedLayerNormalization": _rms_norm,
+}
+"""By name, of onnxruntime's own domain."""
+DEFAULT_FORMS: dict[str, Callable[[New], None]] = {
+    "LayerNormalization": _layer_norm,
+    "SimplifiedLayerNormalization": _rms_norm,
+}
+"""Of those that it has in the standard's domain whatever the opset."""
