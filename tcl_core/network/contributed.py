@@ -17,8 +17,8 @@ import onnx
 import onnx.defs
 import onnx.shape_inference
 
-from tcl_core.network.contributed_heads import attention
 from tcl_core.network.contributed_forms import CONTRIBUTED_FORMS, DEFAULT_FORMS, New, Stays
+from tcl_core.network.contributed_heads import attention
 from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
 from tcl_core.network.shapes import known_sizes
