@@ -41,6 +41,7 @@ module                    what it does
 ``norms``                 normalisations by group in such ones, and by the root mean square          (tvm)
 ``barriers``              where it must end                                                          (tvm)
 ``winograd``              3x3 ones of them by fewer products                                         (tvm)
+``regions``               dilated ones without what only meets padding, part by part                 (tvm)
 ``panels``                weights of matrix products as tiles read them                              (tvm)
 ``lengthening``           axes made longer, from where that pays to where it would show              (tvm)
 ``tokens``                rows of zeros behind tokens whose number nothing divides                   (tvm)

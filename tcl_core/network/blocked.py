@@ -15,6 +15,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
@@ -34,9 +35,19 @@ from tcl_core.network.convolutions import (
     of_first,
     whole_groups,
 )
+from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
 from tcl_core.network.rewriting import APART, calls_any, op_name, rewritten
 from tcl_core.network.spellings import spell_out_operators
-from tcl_core.network.winograd import Tiling, kernel_points, pack, product, unpack, worthwhile_tiling
+from tcl_core.network.winograd import (
+    Tiling,
+    interleave,
+    kernel_points,
+    pack,
+    product,
+    taken_apart,
+    unpack,
+    worthwhile_tiling,
+)
 
 _CONVOLUTION = "relax.nn.conv2d"
 _MOST_TOGETHER = 4
@@ -122,7 +133,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def _convolution(self, call: Any) -> Any:
         attributes = call.attrs
-        window = strides, padding, dilation = tuple(
+        window = tuple(
             [int(extent) for extent in extents]
             for extents in (attributes.strides, attributes.padding, attributes.dilation)
         )
@@ -133,16 +144,39 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return emit(from_plain, *call.args, *window, int(attributes.groups), primfunc_name_hint=FROM_PLAIN)
         if int(attributes.groups) > 1:
             return self._in_groups(call, window, int(attributes.groups))
-        tiling = _tiling(call, strides, dilation) if self._by_winograd else None
+        return self._dense(call, window)
+
+    def _dense(self, call: Any, window: tuple[list[int], ...]) -> Any:
+        strides, padding, dilation = window
         weights = constant_array(call.args[1], self.lookup_binding)
+        if weights is not None and (regions := _regions(call, weights, window)):
+            return self._by_region(call, regions, dilation)
+        tiling = _tiling(call, strides, dilation) if self._by_winograd else None
         if tiling is not None and weights is not None:
-            return self._winograd(call, kernel_points(weights, tiling), tiling, padding)
-        read = 0 if weights is None else channels_read(weights)
+            return self._winograd(call, kernel_points(weights, tiling), tiling, padding, dilation[0])
+        emit, read = self.builder_.call_te, 0 if weights is None else channels_read(weights)
         if weights is not None and read < weights.shape[1] * weights.shape[4]:
             kernel = relax.const(by_channel(weights, read))
             return emit(of_first, call.args[0], kernel, *window, 1, DENSE, primfunc_name_hint=DENSE)
-        layouts = str(attributes.data_layout), str(attributes.out_layout)
+        layouts = str(call.attrs.data_layout), str(call.attrs.out_layout)
         return emit(topi.nn.conv2d_NCHWc, *call.args, *window, *layouts, str(call.ty.dtype))
+
+    def _by_region(self, call: Any, regions: tuple[tuple[Region, ...], ...], dilation: list[int]) -> Any:
+        def part(region: Region) -> Any:
+            read = region.kernel.shape[1] * region.kernel.shape[4]
+            window = [1, 1], list(region.padding), dilation
+            kernel = relax.const(by_channel(region.kernel, read))
+            return self.builder_.emit(
+                self.builder_.call_te(of_first, call.args[0], kernel, *window, 1, DENSE, primfunc_name_hint=DENSE)
+            )
+
+        parts = [part(region) for row in regions for region in row]
+        return self.builder_.call_te(
+            partial(together, len(regions[0])),
+            *parts,
+            primfunc_name_hint="regions_together",
+            primfunc_attrs=_TAKES_WHAT_FOLLOWS,
+        )
 
     def _in_groups(self, call: Any, window: tuple[list[int], ...], groups: int) -> Any:
         emit, weights = self.builder_.call_te, constant_array(call.args[1], self.lookup_binding)
@@ -162,12 +196,15 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return call
         return self.builder_.call_te(compute, call.args[0], shape, primfunc_name_hint="layout_transform")
 
-    def _winograd(self, call: Any, kernel: Any, tiling: Tiling, padding: list[int]) -> Any:
+    def _winograd(self, call: Any, kernel: Any, tiling: Tiling, padding: list[int], dilation: int) -> Any:
         """`kernel` is at the points. Fused with what is before it, `pack` would compute that again for each point."""
-        packed = self._call(pack, (tiling, tuple(padding)), call.args[0], attributes=APART)
+        packed = self._call(pack, (tiling, tuple(padding), dilation), call.args[0], attributes=APART)
         products = self._call(product, (), self.builder_.emit(packed), relax.const(kernel))
-        read = self.builder_.emit(products)
-        return self._call(unpack, (tiling, static_shape(call)), read, attributes=_TAKES_WHAT_FOLLOWS)
+        read, shape = self.builder_.emit(products), tuple(int(extent) for extent in call.ty.shape.values)
+        if dilation == 1:
+            return self._call(unpack, (tiling, shape), read, attributes=_TAKES_WHAT_FOLLOWS)
+        apart = self._call(unpack, (tiling, taken_apart(shape, dilation)), read, attributes=APART)
+        return self._call(interleave, (shape, dilation), self.builder_.emit(apart), attributes=_TAKES_WHAT_FOLLOWS)
 
     def _call(
         self,
@@ -196,10 +233,22 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 def _tiling(call: Any, strides: list[int], dilation: list[int]) -> Tiling | None:
     """For a dense blocked convolution that Winograd's way suits and is quicker for."""
     kernel, shape = static_shape(call.args[1]), static_shape(call)
-    if kernel is None or shape is None or {*strides, *dilation} != {1} or str(call.ty.dtype) != "float32":
+    even = {*strides} == {1} and len({*dilation}) == 1
+    if kernel is None or shape is None or not even or str(call.ty.dtype) != "float32":
         return None
     out, inside, height, width, *lanes = kernel
-    return worthwhile_tiling(inside * lanes[0], out * lanes[1], shape) if (height, width) == (3, 3) else None
+    if (height, width) != (3, 3):
+        return None
+    return worthwhile_tiling(inside * lanes[0], out * lanes[1], shape, dilation[0])
+
+
+def _regions(call: Any, weights: Any, window: tuple[list[int], ...]) -> tuple[tuple[Region, ...], ...]:
+    """For a dense blocked convolution that is quicker in parts."""
+    strides, padding, dilation = window
+    data, results = static_shape(call.args[0]), static_shape(call)
+    if data is None or results is None or {*strides} != {1} or weights.dtype != np.float32:
+        return ()
+    return worthwhile_regions(weights, *axes_of(data, results, weights.shape[2:4], padding, dilation), data[0])
 
 
 def _blocks(plain: tuple[int, ...] | None, blocked: tuple[int, ...] | None) -> bool:

@@ -44,7 +44,7 @@ def of_first(
     Args:
         data: [batch, chunks, height, width, lanes].
         kernel: [chunks, height, width, channels of a group, lanes]; its lanes may be others than the data's.
-        padding: top, left, bottom, right.
+        padding: top, left, bottom, right; less than none where so much of the picture is not read.
     """
     window = _Window(data, kernel.shape[1:3], strides, padding, dilation)
     padded = window.padded(data)
@@ -173,7 +173,7 @@ class _Window:
 
     def padded(self, data: Any) -> Any:
         """The data with zeros around its pictures."""
-        if not any((*self._before, *self._after)):
+        if max(*self._before, *self._after) <= 0:
             return data
         rest = (0,) * (len(data.shape) - 4)
         return topi.nn.pad(data, (0, 0, *self._before, *rest), (0, 0, *self._after, *rest), name="pad")
@@ -184,4 +184,7 @@ class _Window:
 
     def at(self, h: Any, w: Any, kh: Any, kw: Any) -> tuple[Any, Any]:
         """Row and column of the padded picture that result (h, w) reads at (kh, kw) of its window."""
-        return h * self._strides[0] + kh * self._dilation[0], w * self._strides[1] + kw * self._dilation[1]
+        row, column = h * self._strides[0] + kh * self._dilation[0], w * self._strides[1] + kw * self._dilation[1]
+        if min(self._before) >= 0:
+            return row, column
+        return row - self._before[0], column - self._before[1]

@@ -2,7 +2,9 @@
 
 A picture is cut into overlapping tiles of m + 2 rows and columns. Tiles and kernels, polynomials both, are evaluated at
 (m + 2)^2 points, where the convolution is a product of matrices point by point, and m x m results are read off it.
-Kernels are constants, so theirs is done at import; three tasks are left: `pack`, `product` and `unpack`.
+Kernels are constants, so theirs is done at import; three tasks are left: `pack`, `product` and `unpack`. Where steps of
+the window lie d rows and columns apart, results that are d apart are those of a picture of their own, each d-th row and
+column of it: `pack` reads d^2 pictures for one, and `interleave` puts their results together.
 
 Shape legend: P tiles of all pictures, X points, C chunks of input channels with c lanes, O of output channels with o.
 """
@@ -101,7 +103,7 @@ _ROWS, _MOST_MORE = (4, 5, 6), 0.04
 as they are, 179 with 50; of 128 channels 148 and 184."""
 
 
-def worthwhile_tiling(inside: int, out: int, shape: Sequence[int]) -> Tiling | None:
+def worthwhile_tiling(inside: int, out: int, shape: Sequence[int], dilation: int = 1) -> Tiling | None:
     """The quickest for a kernel of inside x out channels and results [N, O, H, W, o]; None where summing directly is.
 
     A roofline's reckoning with constants, not with the platform's measured roofs: a network's tasks must not depend on
@@ -109,16 +111,24 @@ def worthwhile_tiling(inside: int, out: int, shape: Sequence[int]) -> Tiling | N
     """
     batch, _, height, width, _ = shape
     weights = inside * out
+    pictures, _, *apart, _ = taken_apart(shape, dilation)
+    interleaved = pictures * math.prod(apart) * out if dilation > 1 else 0
 
     def cost(tiling: Tiling) -> float:
-        rows, columns = tiling.tiles(height, width)
-        tiles, points = batch * rows * columns, tiling.reads**2
-        values = points * tiles * (inside + out)
+        rows, columns = tiling.tiles(*apart)
+        tiles, points = pictures * rows * columns, tiling.reads**2
+        values = points * tiles * (inside + out) + interleaved
         return weights * points * (2 * tiles + _PER_WEIGHT) + _PER_VALUE * values
 
     directly = weights * _TAPS**2 * (2 * batch * height * width + _PER_WEIGHT)
     best = min(TILINGS, key=cost)
     return best if cost(best) < directly else None
+
+
+def taken_apart(shape: Sequence[int], dilation: int) -> tuple[int, ...]:
+    """[N, C, H, W, c] as dilation^2 pictures for each, of every so many rows and columns; some end in nothing."""
+    batch, chunks, height, width, lanes = shape
+    return batch * dilation**2, chunks, -(-height // dilation), -(-width // dilation), lanes
 
 
 def kernel_points(kernel_OCrsco: NDArray[np.float32], tiling: Tiling) -> NDArray[np.float32]:
@@ -137,7 +147,7 @@ def padded_tiles(tiles: int, lanes: int) -> int:
     return next(good, tiles)
 
 
-def pack(tiling: Tiling, padding: Sequence[int], data: Any) -> Any:
+def pack(tiling: Tiling, padding: Sequence[int], dilation: int, data: Any) -> Any:
     """Pictures [N, C, H, W, c] at the points, [P, C, X, c], with P as `padded_tiles` says.
 
     Points stand before the lanes so that MetaSchedule, which vectorises inner loops together up to 64 values, leaves
@@ -149,16 +159,24 @@ def pack(tiling: Tiling, padding: Sequence[int], data: Any) -> Any:
     batch, chunks, height, width, lanes = (int(extent) for extent in data.shape)
     top, left, bottom, right = padding
     size, reads = tiling.results, tiling.reads
-    rows, columns = tiling.tiles(height + top + bottom - _TAPS + 1, width + left + right - _TAPS + 1)
-    below, beyond = rows * size + _TAPS - 1 - height - top, columns * size + _TAPS - 1 - width - left
+    more = dilation * (_TAPS - 1)
+    whole = (batch, chunks, height + top + bottom - more, width + left + right - more, lanes)
+    pictures, _, *apart, _ = taken_apart(whole, dilation)
+    rows, columns = tiling.tiles(*apart)
+    below = dilation * (rows * size + _TAPS - 1) - height - top
+    beyond = dilation * (columns * size + _TAPS - 1) - width - left
     padded = topi.nn.pad(data, (0, 0, top, left, 0), (0, 0, below, beyond, 0), name="pad")
-    tiles = batch * rows * columns
+    tiles = pictures * rows * columns
     all_tiles = padded_tiles(tiles, lanes)
 
     def read(p: Any, c: Any, r: Any, s: Any, lane: Any) -> Any:
         tile = p if all_tiles == tiles else lesser(p, tiles - 1)
         picture, row, column = tile // (rows * columns), tile // columns % rows * size, tile % columns * size
-        return padded[picture, c, row + r, column + s, lane]
+        if dilation == 1:
+            return padded[picture, c, row + r, column + s, lane]
+        first_row, first_column = picture // dilation % dilation, picture % dilation
+        place = (first_row + (row + r) * dilation, first_column + (column + s) * dilation)
+        return padded[picture // dilation**2, c, *place, lane]
 
     shape = (all_tiles, chunks, reads**2, lanes)
     matrix = tiling.of_data()
@@ -226,6 +244,16 @@ def unpack(tiling: Tiling, shape: Sequence[int], products: Any) -> Any:
         name="winograd_unpack",
         attrs={FLOPS: _flops_one_way(matrix, shape)},
     )
+
+
+def interleave(shape: Sequence[int], dilation: int, apart: Any) -> Any:
+    """Results of pictures that were `taken_apart` -> [N, O, H, W, o], which is `shape`."""
+
+    def read(n: Any, k: Any, h: Any, w: Any, lane: Any) -> Any:
+        picture = (n * dilation + h % dilation) * dilation + w % dilation
+        return apart[picture, k, h // dilation, w // dilation, lane]
+
+    return te.compute(tuple(shape), read, name="winograd_interleave")
 
 
 def _tile_by_tile(matrix: NDArray[np.float64], shape: Sequence[int], share: Sequence[int]) -> dict[str, Any]:

@@ -116,6 +116,23 @@ def test_results_are_those_of_onnxruntime(
     require_results_of_onnxruntime(network, path, (batch, 8, PICTURE, PICTURE))
 
 
+@pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: str(tiling.results))
+@pytest.mark.parametrize(
+    ("dilation", "pads", "batch"), [(2, (2, 2, 2, 2), 1), (3, (3, 1, 2, 4), 2), (4, (0, 0, 0, 0), 1)]
+)
+def test_results_of_windows_whose_steps_lie_apart(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, tiling: Tiling, dilation: int, pads: tuple[int, ...], batch: int
+) -> None:
+    monkeypatch.setattr("tcl_core.network.winograd.TILINGS", (tiling,))
+    monkeypatch.setattr("tcl_core.network.winograd._PER_VALUE", 0)  # small pictures are taken apart all the same
+    path = convolution(tools, pads=pads, batch=batch, dilations=[dilation, dilation])
+    network = imported(path)
+    names = [task.name for task in network.tasks if "winograd" in task.name]
+    assert [name.removeprefix("fused_").split("_")[1] for name in names] == ["pack", "product", "unpack", "interleave"]
+    assert "relu" in names[-1]
+    require_results_of_onnxruntime(network, path, (batch, 8, PICTURE, PICTURE))
+
+
 @pytest.mark.parametrize(
     ("tiles", "lanes", "rows"),
     [(49, 8, 50), (49, 16, 49), (121, 8, 124), (196, 8, 196), (9, 8, 9), (1, 4, 1)],
@@ -147,11 +164,11 @@ def test_convolutions_that_differ_in_weights_alone_are_one_task_each(tools: Any)
     "how",
     [
         {"strides": [2, 2]},
-        {"dilations": [2, 2]},
+        {"dilations": [1, 2]},
         {"size": 1, "pads": (0, 0, 0, 0)},
         {"free": True},
     ],
-    ids=["strided", "dilated", "1x1", "weights unknown"],
+    ids=["strided", "dilated one way", "1x1", "weights unknown"],
 )
 def test_others_are_summed_directly(tools: Any, how: dict[str, Any]) -> None:
     found = anchors(imported(convolution(tools, **how)))
@@ -172,6 +189,8 @@ def test_large_tiles_for_large_pictures_none_where_weights_are_all_there_is_to_r
     assert worthwhile_tiling(256, 256, (1, 16, 14, 14, 16)) == two
     assert worthwhile_tiling(512, 512, (1, 32, 3, 3, 16)) is None
     assert worthwhile_tiling(8, 8, (1, 1, 56, 56, 8)) is None
+    assert worthwhile_tiling(256, 256, (1, 16, 28, 28, 16), 2) is not None
+    assert worthwhile_tiling(64, 32, (1, 4, 32, 32, 8), 12) is None
 
 
 def test_operations_are_those_of_one_branch(tools: Any) -> None:
