@@ -21,6 +21,7 @@ module                    what it does
 ``recurrences``           the same as one operator of our own, for a processor                       (onnx)
 ``recurrence_kernel``     which the frontend makes this kernel of                                    (tvm)
 ``resizes``               `Resize` as TVM reads it, else as gathers and products                     (onnx)
+``interpolations``        linear ones axis by axis                                                   (onnx)
 ``paddings``              pads that the standard leaves to who runs it, written out                   (onnx)
 ``padded_windows``        windows without what only meets padding                                    (onnx)
 ``group_norms``           group and instance normalisations as one operator                          (onnx)

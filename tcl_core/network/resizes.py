@@ -30,6 +30,7 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
+from tcl_core.network.interpolations import Chain, interpolate
 from tcl_core.network.nodes import attributes_of
 
 OLDEST_OPSET: Final = 11
@@ -60,6 +61,8 @@ def spell_out_resize(
     dims: Mapping[str, tuple[int, ...]],
     types: Mapping[str, int],
     opset: int,
+    *,
+    on_cpu: bool = False,
 ) -> tuple[list[Any], list[Any]] | None:
     """Nodes and initializers in place of a `Resize`; None where it stays.
 
@@ -68,17 +71,21 @@ def spell_out_resize(
         dims: dimensions by tensor, -1 where one is not known.
         types: `onnx.TensorProto` element types by tensor.
         opset: of the default domain.
+        on_cpu: pictures are interpolated axis by axis, which is quicker there (`interpolations`).
     """
     resize = _Resize.of(node, constants, dims) if opset >= OLDEST_OPSET else None
     if resize is None:
         return None
     if all(axis.size == axis.resized for axis in resize.axes):
         return [onnx.helper.make_node("Identity", [node.input[0]], list(node.output), name=node.name)], []
+    kind = types.get(node.input[0], onnx.TensorProto.UNDEFINED)
+    quicker = on_cpu and kind == onnx.TensorProto.FLOAT and resize.mode == "linear" and len(resize.axes) == _PLANE_RANK
+    if quicker and (interpolated := _interpolated(resize)):
+        return interpolated
     if _frontend_is_right(resize):
         return None if resize.worded_plainly else _in_plain_words(resize)
     if resize.mode == "nearest":
         return _gathered(resize)
-    kind = types.get(node.input[0], onnx.TensorProto.UNDEFINED)
     return _multiplied(resize, kind) if kind in {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16} else None
 
 
@@ -326,14 +333,14 @@ def _in_plain_words(resize: _Resize) -> tuple[list[Any], list[Any]]:
 
 
 def _gathered(resize: _Resize) -> tuple[list[Any], list[Any]]:
-    chain = _Chain(resize.node)
+    chain = Chain(resize.node)
     for index, axis in _shrinking_first(resize):
         chain.put("Gather", chain.value, chain.weight(_neighbours(resize, axis)), axis=index)
     return chain.ended()
 
 
 def _multiplied(resize: _Resize, kind: int) -> tuple[list[Any], list[Any]]:
-    chain = _Chain(resize.node)
+    chain = Chain(resize.node)
     shape = [axis.size for axis in resize.axes]
     if kind != onnx.TensorProto.FLOAT:
         chain.put("Cast", chain.value, to=onnx.TensorProto.FLOAT)
@@ -355,6 +362,15 @@ def _multiplied(resize: _Resize, kind: int) -> tuple[list[Any], list[Any]]:
     return chain.ended()
 
 
+def _interpolated(resize: _Resize) -> tuple[list[Any], list[Any]] | None:
+    """None where a result is made of more than two elements of an axis."""
+    chain, last = Chain(resize.node), len(resize.axes) - 1
+    # Of axes that grow as much the last one first: the others then read whole rows.
+    changed = sorted(_shrinking_first(resize), key=lambda each: (each[1].resized / each[1].size, -each[0]))
+    done = [interpolate(chain, _matrix(resize, axis), last - index) for index, axis in changed]
+    return chain.ended() if done and all(done) else None
+
+
 def _shrinking_first(resize: _Resize) -> list[tuple[int, _Axis]]:
     """The axes that change, by what they leave to do; onnxruntime filters none that keeps its size."""
     filtered = resize.antialias and resize.mode != "nearest"
@@ -364,36 +380,3 @@ def _shrinking_first(resize: _Resize) -> list[tuple[int, _Axis]]:
         if axis.scale != 1 and not (filtered and axis.size == axis.resized)
     ]
     return sorted(changed, key=lambda each: each[1].resized / each[1].size)
-
-
-class _Chain:
-    """Nodes one after another in place of one, and their initializers.
-
-    Attributes:
-        value: name of the tensor so far.
-    """
-
-    def __init__(self, node: Any) -> None:
-        self.value: str = node.input[0]
-        self._node = node
-        self._nodes: list[Any] = []
-        self._weights: list[Any] = []
-
-    def weight(self, array: Array) -> str:
-        """Its name."""
-        name = f"{self._node.output[0]}.weight{len(self._weights)}"
-        self._weights.append(onnx.numpy_helper.from_array(array, name))
-        return name
-
-    def put(self, kind: str, *inputs: str, **attributes: Any) -> None:
-        """One more node."""
-        step = f"step{len(self._nodes)}"
-        self.value = f"{self._node.output[0]}.{step}"
-        name = f"{self._node.name}.{step}"
-        self._nodes.append(onnx.helper.make_node(kind, list(inputs), [self.value], name=name, **attributes))
-
-    def ended(self) -> tuple[list[Any], list[Any]]:
-        """All nodes and initializers; the last node has the name and the result of the one they replace."""
-        self._nodes[-1].output[0] = self._node.output[0]
-        self._nodes[-1].name = self._node.name
-        return self._nodes, self._weights

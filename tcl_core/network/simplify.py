@@ -246,7 +246,8 @@ def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
 
 
 def _rewrite_resize(node: Any, facts: _Facts) -> _Rewritten:
-    return spell_out_resize(node, facts.constants, facts.dims, facts.types, facts.opset) or ([node], [])
+    made = spell_out_resize(node, facts.constants, facts.dims, facts.types, facts.opset, on_cpu=facts.on_cpu)
+    return made or ([node], [])
 
 
 def _rewrite_convolution(node: Any, facts: _Facts) -> _Rewritten:
