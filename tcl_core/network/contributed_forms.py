@@ -19,6 +19,7 @@ _BOUNDS_BY_INPUT = 11
 """The same of `Clip` and its bounds."""
 _TANH_GELU = (0.035677408136300125, 0.7978845608028654)
 """``0.5 x (1 + tanh(x (a x x + b)))``, of `FastGelu`."""
+_OTHER_FLOATS = frozenset({onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE})
 _EPSILON = 1e-5
 _SKIP_EPSILON = 1e-12
 """Where none is given: of a layer normalisation, and of one with a sum inside."""
@@ -63,6 +64,14 @@ class New:
             raise Stays
 
     def number(self, value: float) -> str:
+        """A constant beside float32.
+
+        Raises:
+            Stays: the node reads other floats, or nothing of which the type is known yet.
+        """
+        kinds = {self.types.get(name) for name in self.node.input}
+        if onnx.TensorProto.FLOAT not in kinds or not kinds.isdisjoint(_OTHER_FLOATS):
+            raise Stays
         return self.maker.weight(np.array(value, np.float32))
 
     def sum(self, *terms: str, output: str = "") -> str:
@@ -88,8 +97,8 @@ class New:
             node("Add", scaled, bias, output=self.output)
 
     def activated(self, value: str, name: bytes, numbers: Sequence[float]) -> None:
-        """The result, by an activation that is an attribute."""
-        kind = name.decode()
+        """The result, by an activation that is an attribute; "" is none."""
+        kind = name.decode() or "Identity"
         if kind == "Clip":
             low, high = numbers
             if self.opset >= _BOUNDS_BY_INPUT:
@@ -104,6 +113,7 @@ class New:
 
 
 _ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    "Identity": (),
     "Relu": (),
     "Tanh": (),
     "Sigmoid": (),
@@ -116,14 +126,14 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
 def _convolution(new: New) -> None:
     value, weight, bias, term = new.inputs(4)
     attributes = new.attributes
-    activation, numbers = attributes.pop("activation"), attributes.pop("activation_params", ())
+    activation, numbers = attributes.pop("activation", b""), attributes.pop("activation_params", ())
     total = new.maker.node("Conv", *filter(None, [value, weight, bias]), **attributes)
     new.activated(new.sum(total, term), activation, numbers)
 
 
 def _gemm(new: New) -> None:
     attributes = new.attributes
-    activation = attributes.pop("activation")
+    activation = attributes.pop("activation", b"")
     numbers = [attributes.pop(name) for name in ("activation_alpha", "activation_beta") if name in attributes]
     attributes.pop("activation_gamma", None)
     new.activated(new.maker.node("Gemm", *new.node.input, **attributes), activation, numbers)

@@ -8,6 +8,8 @@ import onnx
 
 from tcl_core.network.contributed_forms import New, Stays
 
+_TO_THE_END = 2**31 - 1
+
 
 def attention(new: New) -> None:
     """Of [batch, tokens, heads x values] each; keys and values may be those of each head already, and have a past."""
@@ -16,7 +18,9 @@ def attention(new: New) -> None:
     heads, size = int(attributes["num_heads"]), new.sizes.get(query, ())
     if any(more) or not key or not value or attributes.get("unidirectional") or len(size) != 3 or size[2] < heads:
         raise Stays
-    parts = [maker.cut(bias, [at * size[2]], [(at + 1) * size[2]], [0]) if bias else "" for at in range(3)]
+    new.require_one_result(3)
+    ends = (size[2], 2 * size[2], _TO_THE_END)
+    parts = [maker.cut(bias, [at * size[2]], [end], [0]) if bias else "" for at, end in enumerate(ends)]
     asked, known, worth = (
         _by_head(new, each, part, heads) for each, part in zip((query, key, value), parts, strict=True)
     )

@@ -129,6 +129,7 @@ CASES = [
     Case("FusedConv", PICTURE, activation="LeakyRelu", activation_params=[0.2]),
     Case("FusedConv", PICTURE, activation="HardSigmoid", activation_params=[0.3, 0.4]),
     Case("FusedConv", {**PICTURE, "b": floats(4), "z": floats(1, 4, 4, 4)}, activation="Relu"),
+    Case("FusedConv", PICTURE),
     Case("FusedGemm", {X: floats(3, 8), "w": floats(8, 5), "b": floats(5)}, activation="Relu", alpha=0.5),
     Case("FusedGemm", {X: floats(3, 8), "w": floats(5, 8)}, activation="LeakyRelu", activation_alpha=0.2, transB=1),
     Case("FusedMatMul", {X: floats(2, 3, 4), "w": floats(4, 5)}, alpha=0.25),
@@ -170,6 +171,7 @@ CASES = [
     few_bits(packed(6, 64, 32, bits=8), 32, bits=8),
     Case("MultiHeadAttention", HEADS, num_heads=4),
     Case("MultiHeadAttention", {**HEADS, "b": floats(72)}, num_heads=4, scale=0.3),
+    Case("MultiHeadAttention", {**HEADS, "v": floats(2, 7, 32), "b": floats(80)}, num_heads=4),
     Case(
         "MultiHeadAttention",
         {**HEADS, "kept": (np.arange(14).reshape(2, 7) % 3 > 0).astype(np.int32), "term": floats(1, 4, 5, 7)},
@@ -262,6 +264,7 @@ def test_what_onnxruntimes_optimiser_wrote_has_the_tasks_of_what_it_read(tools: 
         Case("SkipLayerNormalization", SKIP, results=("y", "mean")),
         Case("MultiHeadAttention", HEADS, num_heads=4, unidirectional=1),
         Case("FusedGemm", {X: floats(3, 8), "w": floats(8, 5)}, activation="Softplus"),
+        Case("QuickGelu", {X: floats(2, 5, 24).astype(np.float16)}),
     ],
     ids=repr,
 )
