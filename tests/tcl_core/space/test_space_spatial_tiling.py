@@ -86,7 +86,7 @@ def test_a_short_last_loop_is_vectorised_whole_and_alone() -> None:
 
 
 TILED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], tuple[int, ...]]] = {
-    "pack": (lambda data: pack(TILINGS[1], (1, 1, 1, 1), data), (1, 2, 14, 14, 8), (16, 2, 36, 8)),
+    "pack": (lambda data: pack(TILINGS[1], (1, 1, 1, 1), 1, data), (1, 2, 14, 14, 8), (16, 2, 36, 8)),
     "unpack": (
         lambda data: topi.nn.relu(unpack(TILINGS[1], (1, 2, 15, 14, 8), data)),
         (36, 2, 16, 8),
