@@ -51,6 +51,7 @@ def _spell_out_known(model: Any) -> bool:
     types = {each.name: each.type.tensor_type.elem_type for each in (*inferred.input, *inferred.value_info)}
     types |= {each.name: each.data_type for each in inferred.initializer}
     nodes: list[Any] = []
+    changed = False
     for node in model.graph.node:
         spell = _spelling(node, opset)
         new = New(node=node, maker=Maker(node.output[0], opset), sizes=sizes, types=types, opset=opset)
@@ -59,17 +60,13 @@ def _spell_out_known(model: Any) -> bool:
                 spell(new)
         except Stays:
             spell = None
+        changed = changed or spell is not None
         nodes.extend(new.maker.nodes if spell else [node])
         model.graph.initializer.extend(new.maker.weights if spell else ())
-    changed = len(nodes) > len(model.graph.node) or any(map(_differs, nodes, model.graph.node))
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del model.graph.node[:]
     model.graph.node.extend(copies)
     return changed
-
-
-def _differs(one: Any, other: Any) -> bool:
-    return bool(one.op_type != other.op_type or one.domain != other.domain)
 
 
 def _spelling(node: Any, opset: int) -> Callable[[New], None] | None:

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import te, topi
 
-_PER_WEIGHT, _PER_VALUE, _PER_KERNEL = 64, 30, 200_000
-"""Floating point operations in the time that a weight is read, a result is put in its place (both as in `winograd`),
-and a kernel is called: 2 us by 100 GFLOP/s."""
+from tcl_core.network.winograd import PER_VALUE, PER_WEIGHT
+
+_PER_KERNEL = 200_000
+"""Floating point operations in the time that a kernel is called: 2 us by 100 GFLOP/s."""
 _WORTH = 0.8
 """Of the time that it takes directly, by this reckoning: more is not worth more kernels to tune."""
 
@@ -106,11 +107,11 @@ def worthwhile_regions(
     weights, out = outside * chunks * inside * lanes, outside * lanes
 
     def cost(steps: int, results: int) -> int:
-        return int(weights * steps * (2 * batch * results + _PER_WEIGHT))
+        return int(weights * steps * (2 * batch * results + PER_WEIGHT))
 
     pairs = [(row.steps * column.steps, row.results * column.results) for row, column in product(high, wide)]
     apart = sum(cost(*pair) for pair in pairs) + _PER_KERNEL * len(pairs)
-    apart += _PER_VALUE * out * batch * rows.results * columns.results
+    apart += PER_VALUE * out * batch * rows.results * columns.results
     if apart > _WORTH * cost(rows.width * columns.width, rows.results * columns.results):
         return ()
     return tuple(tuple(_region(weights_OCrsco, (rows, row), (columns, column)) for column in wide) for row in high)

@@ -88,11 +88,11 @@ of a Zen 4, us, both ways at once -> rows first: `pack` of 64 channels at 56 x 5
 at 14 x 14 35 -> 28, 48 at 96 x 96 191 -> 158; `unpack` 50 -> 21, 24 -> 9, 41 -> 15, 212 -> 70, in half the time to
 compile or less. m = 2, rows first in one schedule by hand: `pack` 42 -> 153, `unpack` 40 -> 35."""
 
-_PER_WEIGHT = 64
+PER_WEIGHT = 64
 """Floating point operations in the time that a weight takes from memory: 37 by 212 GFLOP/s and 22.8 GB/s on a Zen 4, 52
 by 350 and 27 on an Intel Xeon with AVX-512, and more inside a network: there three convolutions of 512 channels at
 7 x 7 took 1.10 ms each (their products alone 0.63) with m = 2, whose weights are 16.8 MB, and 0.86 directly."""
-_PER_VALUE = 30
+PER_VALUE = 30
 """The same for a value that is written at a point and read again: there 0.12 ms for 0.9 million of them, in `pack` and
 `unpack` of 64 channels at 56 x 56, and 57 us for 0.45 million of 128 at 28 x 28 (best of ten random candidates)."""
 
@@ -118,9 +118,9 @@ def worthwhile_tiling(inside: int, out: int, shape: Sequence[int], dilation: int
         rows, columns = tiling.tiles(*apart)
         tiles, points = pictures * rows * columns, tiling.reads**2
         values = points * tiles * (inside + out) + interleaved
-        return weights * points * (2 * tiles + _PER_WEIGHT) + _PER_VALUE * values
+        return weights * points * (2 * tiles + PER_WEIGHT) + PER_VALUE * values
 
-    directly = weights * _TAPS**2 * (2 * batch * height * width + _PER_WEIGHT)
+    directly = weights * _TAPS**2 * (2 * batch * height * width + PER_WEIGHT)
     best = min(TILINGS, key=cost)
     return best if cost(best) < directly else None
 

@@ -124,7 +124,7 @@ def test_results_of_windows_whose_steps_lie_apart(
     tools: Any, monkeypatch: pytest.MonkeyPatch, tiling: Tiling, dilation: int, pads: tuple[int, ...], batch: int
 ) -> None:
     monkeypatch.setattr("tcl_core.network.winograd.TILINGS", (tiling,))
-    monkeypatch.setattr("tcl_core.network.winograd._PER_VALUE", 0)  # small pictures are taken apart all the same
+    monkeypatch.setattr("tcl_core.network.winograd.PER_VALUE", 0)  # small pictures are taken apart all the same
     path = convolution(tools, pads=pads, batch=batch, dilations=[dilation, dilation])
     network = imported(path)
     names = [task.name for task in network.tasks if "winograd" in task.name]
