@@ -37,7 +37,9 @@ def side_by_side(work: Callable[[Part], Result], parts: Sequence[Part], device: 
         return [work(part) for part in parts]
     torch.set_num_threads(1)
     try:
-        with ThreadPoolExecutor(threads, thread_name_prefix="side-by-side") as pool:
+        # OpenMP counts for each thread, and torch sets a new thread's count with its first large operation: until then
+        # oneDNN's LSTM uses all cores, and which bits its gradient has hangs on whether a share's thread is new.
+        with ThreadPoolExecutor(threads, "side-by-side", torch.set_num_threads, (1,)) as pool:
             return list(pool.map(work, parts))
     finally:
         torch.set_num_threads(before)

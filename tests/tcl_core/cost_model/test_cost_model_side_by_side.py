@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -93,6 +95,25 @@ def test_the_gradient_is_the_same_from_any_number_of_threads(
         torch.testing.assert_close(loss, found[0][0], rtol=1e-5, atol=1e-6)
         torch.testing.assert_close(gradients, found[0][1], rtol=2e-3, atol=2e-6)
     assert all(torch.equal(one, other) for one, other in zip(found[1][1], found[3][1], strict=True)), "not repeatable"
+
+
+@pytest.mark.parametrize("model", [MambaModel, TransformerModel, LstmModel])
+def test_the_gradient_is_the_same_whichever_thread_takes_a_share(
+    model: type[MambaModel | TransformerModel | LstmModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool may leave two shares to one thread, as it does where a core is busy elsewhere."""
+    network = model(small_config(model.name), LAYOUT, 0).ranker.train()
+    course = RankerCourse(network, [ranked(0, 40)], 16)
+    parts = course.parts(64, np.random.default_rng(0))
+    before, found = torch.get_num_threads(), []
+    try:
+        torch.set_num_threads(2)
+        for pool in (partial(ThreadPoolExecutor, 2), partial(ThreadPoolExecutor, 1)):
+            monkeypatch.setattr(module, "ThreadPoolExecutor", lambda _, *settings, pool=pool: pool(*settings))
+            found.append(torch.autograd.grad(course.objective(parts)[0], list(network.parameters())))
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
 def test_without_gradients_nothing_is_kept_for_them(threads: int) -> None:
