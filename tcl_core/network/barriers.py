@@ -18,9 +18,8 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tcl_core.network.constants import constant_array, static_shape
 from tcl_core.network.rewriting import rewritten
 
-_PLANE = {2, 3}
-_PICTURES = 4
-"""Rank of [batch, channels, height, width]."""
+_PICTURES, _VOLUMES = 4, 5
+"""Ranks of [batch, channels, height, width] and, with depth, of what is not blocked but laid out with channels last."""
 _HIDDEN = "tcl_studio.hidden."
 
 
@@ -74,14 +73,14 @@ class _Rewriter(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
 
 def _aligned(call: Any) -> list[Any]:
-    """The call's arguments; of an elementwise call on pictures with constants [C, 1, 1] as [1, C, 1, 1].
+    """The call's arguments; of an elementwise call on pictures or volumes with constants [C, 1, 1] as [1, C, 1, 1].
 
     A layout follows only what has a batch.
     """
     shape = static_shape(call)
-    if shape is None or len(shape) != _PICTURES or _name(call) not in _ELEMENTWISE:
+    if shape is None or len(shape) not in {_PICTURES, _VOLUMES} or _name(call) not in _ELEMENTWISE:
         return list(call.args)
-    return [_in_rank(each, _PICTURES) for each in call.args]
+    return [_in_rank(each, len(shape)) for each in call.args]
 
 
 def _in_rank(argument: Any, rank: int) -> Any:
@@ -97,7 +96,7 @@ def _is_safe(call: Any, arguments: Sequence[Any], block: Callable[[int], int]) -
         return _alike([*arguments, call])
     if name in _REDUCTIONS:
         rank = len(static_shape(call.args[0]) or ())
-        return bool(rank) and call.attrs.axis is not None and {int(axis) % rank for axis in call.attrs.axis} <= _PLANE
+        return bool(rank) and call.attrs.axis is not None and all(int(axis) % rank > 1 for axis in call.attrs.axis)
     if name == "concat":
         return _fills(call, block)
     return name in _LAYOUT_AWARE
@@ -115,14 +114,17 @@ def _alike(tensors: Sequence[Any]) -> bool:
 
 def _fills(call: Any, block: Callable[[int], int]) -> bool:
     """Whether the parts of a concatenation and the whole have one block, or it is not along the channels."""
-    if int(call.attrs.axis) in _PLANE:
+    if int(call.attrs.axis) > 1 or len(static_shape(call) or ()) == _VOLUMES:
         return True
     shapes = [static_shape(each) for each in (*getattr(call.args[0], "fields", ()), call)]
     blocks = {block(shape[1]) if shape is not None and len(shape) == _PICTURES else 0 for shape in shapes}
     return len(blocks) == 1 and 0 not in blocks
 
 
-_LAYOUT_AWARE = frozenset({"nn.conv2d", "nn.max_pool2d", "nn.avg_pool2d", "nn.adaptive_avg_pool2d"})
+_LAYOUT_AWARE = frozenset({
+    "nn.conv2d", "nn.max_pool2d", "nn.avg_pool2d", "nn.adaptive_avg_pool2d", "nn.conv3d", "nn.max_pool3d",
+    "nn.avg_pool3d",
+})  # fmt: skip
 """They are told the layout, and keep the channels or say what becomes of them."""
 
 _REDUCTIONS = frozenset({"mean", "sum", "max", "min"})

@@ -32,12 +32,14 @@ from tcl_core.network.convolutions import (
     depthwise,
     from_plain,
     grouped,
+    in_whole_tiles,
     of_first,
     whole_groups,
 )
 from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
 from tcl_core.network.rewriting import APART, calls_any, op_name, rewritten
 from tcl_core.network.spellings import spell_out_operators
+from tcl_core.network.volumes import CHANNELS_LAST, NAME, VOLUME, channels_last, in_panels, layouts_of
 from tcl_core.network.winograd import (
     Tiling,
     interleave,
@@ -68,11 +70,11 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     converted = _converted(inline_constants(module), lanes)
     # What two operators read is transformed for each of them.
     shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
-    return rewritten(shared, _Lowering(shared, winograd))
+    return rewritten(shared, _Lowering(shared, lanes, winograd))
 
 
 def _converted(module: Any, lanes: int) -> Any:
-    if not calls_any(module, _CONVOLUTION):
+    if not any(calls_any(module, each) for each in (_CONVOLUTION, VOLUME)):
         # TVM's passes take time by the square of the calls: 37 s for two recurrent nodes of 256 steps.
         return spell_out_operators(module)
     block = partial(block_of, lanes)
@@ -90,23 +92,27 @@ def _chooser(block: Callable[[int], int]) -> Callable[[Any], dict[str, list[str]
     """Layouts of a call's data, kernel and result, for `ConvertLayout`."""
 
     def choose(call: Any) -> dict[str, list[str]]:
-        if op_name(call) != _CONVOLUTION:
-            return {}
-        outside, inside = (int(extent) for extent in call.args[1].ty.shape.values[:2])
-        groups, to, from_ = int(call.attrs.groups), block(outside), block(inside)
-        if groups == 1 and to:
-            read, kernel = (f"NCHW{from_}c", f"OIHW{from_}i{to}o") if from_ else ("NCHW", f"OIHW{to}o")
-            return {_CONVOLUTION: [read, kernel, f"NCHW{to}c"]}
-        if groups == outside and inside == 1 and to:
-            return {_CONVOLUTION: [f"NCHW{to}c", f"OIHW1i{to}o", f"NCHW{to}c"]}
-        from_ = block(inside * groups)
-        if to and from_ and _aligned(to, outside // groups) and _aligned(from_, inside):
-            return {_CONVOLUTION: [f"NCHW{from_}c", f"OIHW{to}o", f"NCHW{to}c"]}
-        if to and outside // groups % to == 0:
-            return {_CONVOLUTION: ["NCHW", f"OIHW{to}o", f"NCHW{to}c"]}
-        return {_CONVOLUTION: ["NCHW", "OIHW", "NCHW"]}
+        if op_name(call) == VOLUME:
+            return {VOLUME: layouts_of(call, block)}
+        return {_CONVOLUTION: _layouts(call, block)} if op_name(call) == _CONVOLUTION else {}
 
     return choose
+
+
+def _layouts(call: Any, block: Callable[[int], int]) -> list[str]:
+    outside, inside = (int(extent) for extent in call.args[1].ty.shape.values[:2])
+    groups, to, from_ = int(call.attrs.groups), block(outside), block(inside)
+    if groups == 1 and to:
+        read, kernel = (f"NCHW{from_}c", f"OIHW{from_}i{to}o") if from_ else ("NCHW", f"OIHW{to}o")
+        return [read, kernel, f"NCHW{to}c"]
+    if groups == outside and inside == 1 and to:
+        return [f"NCHW{to}c", f"OIHW1i{to}o", f"NCHW{to}c"]
+    from_ = block(inside * groups)
+    if to and from_ and _aligned(to, outside // groups) and _aligned(from_, inside):
+        return [f"NCHW{from_}c", f"OIHW{to}o", f"NCHW{to}c"]
+    if to and outside // groups % to == 0:
+        return ["NCHW", f"OIHW{to}o", f"NCHW{to}c"]
+    return ["NCHW", "OIHW", "NCHW"]
 
 
 def _aligned(block: int, group: int) -> bool:
@@ -118,8 +124,9 @@ def _aligned(block: int, group: int) -> bool:
 class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     """Blocked convolutions as calls of their tensor expressions."""
 
-    def __init__(self, module: Any, winograd: bool) -> None:
+    def __init__(self, module: Any, lanes: int, winograd: bool) -> None:
         super().__init__(module)
+        self._lanes = lanes
         self._by_winograd = winograd
         self._made: dict[tuple[Any, ...], Any] = {}
 
@@ -129,19 +136,24 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return self._layout_transform(call, static_shape(op))
         if op_name(call) == _CONVOLUTION and str(call.attrs.out_layout).endswith("c"):
             return self._convolution(call)
+        if op_name(call) == VOLUME and str(call.attrs.data_layout) == CHANNELS_LAST:
+            return self._volume(call)
         return call
 
+    def _volume(self, call: Any) -> Any:
+        weights = constant_array(call.args[1], self.lookup_binding)
+        if weights is None:
+            return call  # constants alone are given this layout
+        kernel = relax.const(in_panels(weights, block_of(self._lanes, weights.shape[0])))
+        return self._in_tiles(channels_last, call.args[0], kernel, *_window(call), name=NAME)
+
     def _convolution(self, call: Any) -> Any:
-        attributes = call.attrs
-        window = tuple(
-            [int(extent) for extent in extents]
-            for extents in (attributes.strides, attributes.padding, attributes.dilation)
-        )
+        attributes, window = call.attrs, _window(call)
         emit = self.builder_.call_te
         if "1i" in str(attributes.kernel_layout):
             return emit(depthwise, *call.args, *window, primfunc_name_hint=DEPTHWISE)
         if not str(attributes.data_layout).endswith("c"):
-            return emit(from_plain, *call.args, *window, int(attributes.groups), primfunc_name_hint=FROM_PLAIN)
+            return self._in_tiles(from_plain, *call.args, *window, int(attributes.groups), name=FROM_PLAIN)
         if int(attributes.groups) > 1:
             return self._in_groups(call, window, int(attributes.groups))
         return self._dense(call, window)
@@ -154,12 +166,18 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         tiling = _tiling(call, strides, dilation) if self._by_winograd else None
         if tiling is not None and weights is not None:
             return self._winograd(call, kernel_points(weights, tiling), tiling, padding, dilation[0])
-        emit, read = self.builder_.call_te, 0 if weights is None else channels_read(weights)
+        read = 0 if weights is None else channels_read(weights)
         if weights is not None and read < weights.shape[1] * weights.shape[4]:
             kernel = relax.const(by_channel(weights, read))
-            return emit(of_first, call.args[0], kernel, *window, 1, DENSE, primfunc_name_hint=DENSE)
+            return self._in_tiles(of_first, call.args[0], kernel, *window, 1, DENSE, name=DENSE)
         layouts = str(call.attrs.data_layout), str(call.attrs.out_layout)
-        return emit(topi.nn.conv2d_NCHWc, *call.args, *window, *layouts, str(call.ty.dtype))
+        return self._in_tiles(topi.nn.conv2d_NCHWc, *call.args, *window, *layouts, str(call.ty.dtype), name=DENSE)
+
+    def _in_tiles(self, convolve: Callable[..., Any], *arguments: Any, name: str) -> Any:
+        convolution = partial(in_whole_tiles, convolve)
+        return self.builder_.call_te(
+            convolution, *arguments, primfunc_name_hint=name, primfunc_attrs=_TAKES_WHAT_FOLLOWS
+        )
 
     def _by_region(self, call: Any, regions: tuple[tuple[Region, ...], ...], dilation: list[int]) -> Any:
         def part(region: Region) -> Any:
@@ -183,7 +201,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if weights is None or not 1 < groups // weights.shape[0] <= _MOST_TOGETHER:
             return emit(grouped, *call.args, *window, groups, primfunc_name_hint=GROUPED)
         kernel, wholes = whole_groups(weights, groups)
-        return emit(of_first, call.args[0], relax.const(kernel), *window, wholes, GROUPED, primfunc_name_hint=GROUPED)
+        return self._in_tiles(of_first, call.args[0], relax.const(kernel), *window, wholes, GROUPED, name=GROUPED)
 
     def _layout_transform(self, call: Any, shape: tuple[int, ...] | None) -> Any:
         """TVM's own loops over what is read and writes scattered, and so nothing is fused with it."""
@@ -228,6 +246,12 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             primfunc_attrs=dict(attributes),
         )
         return self._made[key]
+
+
+def _window(call: Any) -> tuple[list[int], ...]:
+    """Strides, padding and dilation of a convolution."""
+    attributes = call.attrs.strides, call.attrs.padding, call.attrs.dilation
+    return tuple([int(extent) for extent in extents] for extents in attributes)
 
 
 def _tiling(call: Any, strides: list[int], dilation: list[int]) -> Tiling | None:

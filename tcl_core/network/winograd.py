@@ -26,6 +26,7 @@ from tvm.tirx import if_then_else
 from tvm.tirx import min as lesser
 
 from tcl_core.domain import SHARED
+from tcl_core.network.tile_rows import with_few_more
 
 FLOPS = "tcl.flops"
 """Annotation of a block that branches: its floating point operations. TVM's estimate adds up all arms of a branch."""
@@ -97,10 +98,9 @@ PER_VALUE = 30
 `unpack` of 64 channels at 56 x 56, and 57 us for 0.45 million of 128 at 28 x 28 (best of ten random candidates)."""
 
 _SHORT_VECTOR = 8
-_ROWS, _MOST_MORE = (4, 5, 6), 0.04
-"""Where vectors are this short registers are few, too, and hold so many rows of a product beside two or three columns
-(`space/register_tiles.py`). 49 tiles of 256 channels, best of 30 candidates, 2 threads of a Zen 3 (AVX2): 131 GFLOP/s
-as they are, 179 with 50; of 128 channels 148 and 184."""
+_MOST_MORE = 0.04
+"""Where vectors are this short registers are few, too. 49 tiles of 256 channels, best of 30 candidates, 2 threads of a
+Zen 3 (AVX2): 131 GFLOP/s as they are, 179 with 50; of 128 channels 148 and 184."""
 
 
 def worthwhile_tiling(inside: int, out: int, shape: Sequence[int], dilation: int = 1) -> Tiling | None:
@@ -141,10 +141,7 @@ def kernel_points(kernel_OCrsco: NDArray[np.float32], tiling: Tiling) -> NDArray
 
 def padded_tiles(tiles: int, lanes: int) -> int:
     """Rows of the products for P tiles; those behind them are the last tile again, and nobody reads what they give."""
-    if lanes > _SHORT_VECTOR:
-        return tiles
-    good = (more for more in range(tiles, int(tiles * (1 + _MOST_MORE)) + 1) if any(more % rows == 0 for rows in _ROWS))
-    return next(good, tiles)
+    return tiles if lanes > _SHORT_VECTOR else with_few_more(tiles, lanes, _MOST_MORE)
 
 
 def pack(tiling: Tiling, padding: Sequence[int], dilation: int, data: Any) -> Any:

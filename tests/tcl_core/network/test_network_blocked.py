@@ -131,6 +131,24 @@ def test_groups_that_share_a_block_are_one_with_zeros_between_them(
     assert [axis.extent for axis in task.axes if axis.kind == "reduce"] == [inside, 3, 3]
 
 
+@pytest.mark.parametrize("vector_bits", [256, 512])
+@pytest.mark.parametrize(
+    ("shape", "window"),
+    [((1, 16, 5, 17), (3, 3)), ((1, 16, 17, 17), (1, 5)), ((1, 3, 5, 53), (5, 5)), ((1, 64, 2, 17), (1, 1))],
+)
+def test_columns_computed_for_nothing_are_cut_off(
+    tools: Any, shape: tuple[int, ...], window: tuple[int, int], vector_bits: int
+) -> None:
+    """Winograd's way is not taken where steps differ."""
+    weights = [tools.tensor("w", weight(32, shape[1], *window)), tools.tensor("b", weight(32))]
+    pads = [window[0] // 2, window[1] // 2] * 2
+    nodes = [tools.node("Conv", ["x", "w", "b"], ["a"], pads=pads, strides=[2, 1]), tools.node("Relu", ["a"], ["y"])]
+    path = tools.save(tools.model(nodes, [tools.value("x", shape)], [tools.value("y", None)], weights))
+    network = compared(path, shape, vector_bits)
+    (task,) = (task for task in network.tasks if "conv2d" in task.anchor)
+    assert [axis.extent for axis in task.axes if axis.kind == "spatial"][3] == {17: 18, 53: 54}[shape[3]]
+
+
 def test_channels_that_fill_half_a_vector_are_blocked_by_that(tools: Any) -> None:
     nodes = [
         tools.node("Conv", ["x", "w0"], ["a"], kernel_shape=[1, 1]),

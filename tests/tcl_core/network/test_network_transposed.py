@@ -16,22 +16,25 @@ from tests.tcl_core.network.conftest import make_model, tensor, value
 
 SIZE = (2, 2, 4, 3)
 """Pictures, channels, height and width of the input."""
+DEPTH = 2
 RESULTS = 3
 
 
-def transposed(kernel: tuple[int, int], *, bias: bool = True, opset: int = 18, **attributes: Any) -> Any:
-    """A model of one node."""
+def transposed(kernel: tuple[int, ...], *, bias: bool = True, opset: int = 18, **attributes: Any) -> Any:
+    """A model of one node, of pictures or volumes."""
     generator = np.random.default_rng(0)
+    size = SIZE + (DEPTH,) * (len(kernel) - 2)
     weights = {"w": generator.standard_normal((SIZE[1], RESULTS, *kernel)), "b": generator.standard_normal(RESULTS)}
     given_too = ["w", "b"] if bias and attributes.get("group", 1) == 1 else ["w"]
     node = onnx.helper.make_node("ConvTranspose", ["x", *given_too], ["y"], name="up", **attributes)
     constants = [tensor(name, weights[name].astype(np.float32)) for name in given_too]
-    return make_model([node], [value("x", SIZE)], [value("y", None)], constants, opset=opset)
+    return make_model([node], [value("x", size)], [value("y", None)], constants, opset=opset)
 
 
 def run(model: Any) -> Any:
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": np.random.default_rng(1).standard_normal(SIZE).astype(np.float32)})[0]
+    size = session.get_inputs()[0].shape
+    return session.run(None, {"x": np.random.default_rng(1).standard_normal(size).astype(np.float32)})[0]
 
 
 def operators(model: Any) -> set[str]:
@@ -64,6 +67,19 @@ def windows(draw: st.DrawFn) -> dict[str, Any]:
 @given(windows(), st.booleans())
 def test_it_is_the_same_convolution(window: dict[str, Any], bias: bool) -> None:
     agree(transposed(window.pop("kernel"), bias=bias, **window))
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"kernel": (2, 2, 2), "strides": [2, 2, 2]},
+        {"kernel": (3, 1, 4), "strides": [2, 1, 3], "pads": [1, 0, 1, 0, 0, 2], "output_padding": [0, 0, 1]},
+        {"kernel": (3, 2, 3)},
+    ],
+    ids=str,
+)
+def test_it_is_the_same_convolution_of_volumes(window: dict[str, Any]) -> None:
+    agree(transposed(**window))
 
 
 @pytest.mark.parametrize("opset", [9, 13])

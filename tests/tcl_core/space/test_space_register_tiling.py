@@ -13,7 +13,8 @@ import tvm
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Replay, Sketch
-from tcl_core.network.convolutions import DENSE, from_plain, grouped, of_first
+from tcl_core.network.convolutions import DENSE, from_plain, grouped, in_whole_tiles, of_first
+from tcl_core.network.volumes import channels_last
 from tcl_core.network.winograd import product
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
@@ -60,6 +61,20 @@ def of_first_channels(groups: int = 1) -> list[Any]:
     return [data, kernel, of_first(data, kernel, [1, 1], [1] * 4, [1, 1], groups, DENSE)]
 
 
+def whole_tiles(*, bias: bool) -> list[Any]:
+    """13 columns, for which 15 are computed."""
+    data, kernel = te.placeholder((1, 1, 4, 13, LANES), name="data"), te.placeholder((2, 3, 3, 8, LANES), name="kernel")
+    result = in_whole_tiles(of_first, data, kernel, [1, 1], [1] * 4, [1, 1], 1, DENSE)
+    behind = te.placeholder((1, 2, 1, 1, LANES), name="bias")
+    return [data, kernel, behind, topi.nn.relu(topi.add(result, behind))] if bias else [data, kernel, result]
+
+
+def of_volumes() -> list[Any]:
+    data = te.placeholder((1, 4, 6, 8, 12), name="data")
+    kernel = te.placeholder((2, 3, 3, 3, 12, LANES), name="kernel")
+    return [data, kernel, topi.nn.relu(channels_last(data, kernel, [1] * 3, [1] * 6, [1] * 3))]
+
+
 def matrices(rows: int = 24, columns: int = 48) -> list[Any]:
     left, right = te.placeholder((1, rows, 20), name="left"), te.placeholder((20, columns), name="right")
     return [left, right, topi.nn.relu(topi.nn.matmul(left, right))]
@@ -93,6 +108,9 @@ KERNELS: dict[str, Callable[[], list[Any]]] = {
     "groups from a plain layout": in_groups_from_plain,
     "the first channels": of_first_channels,
     "groups by channel": lambda: of_first_channels(2),
+    "columns that are computed for nothing": lambda: whole_tiles(bias=False),
+    "such with a bias": lambda: whole_tiles(bias=True),
+    "volumes": of_volumes,
     "matrices": matrices,
     "panels": panels,
     "one row": lambda: matrices(1, 64),
@@ -144,6 +162,11 @@ def test_a_tile_is_unrolled_around_its_lanes(block: str) -> None:
         *_, rows, across, lanes = loops_of(space, sketch, block)
         assert (rows[0], across, lanes) == ("unrolled", ("unrolled", columns), ("vectorized", LANES))
         assert columns * rows[1] + columns < 16
+
+
+def test_columns_that_nothing_divides_get_tiles_of_several() -> None:
+    for sketch in DesignSpace(task_of("13", whole_tiles(bias=True)), CPU_TARGET).sketches:
+        assert {value[-1] for domain in sketch.domains for value in domain.values if math.prod(value) == 15} == {5}
 
 
 def test_rows_are_shared_out_and_padded_by_who_reads_them() -> None:
