@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from tvm.s_tir.schedule import Trace
 
 from tcl_core.domain import DecisionDomain
-from tcl_core.space import recurrence_tiling, register_tiling, row_tiling
+from tcl_core.space import lane_tiling, recurrence_tiling, register_tiling, row_tiling
 from tcl_core.space.blocked_tiling import put_rows_first, without_waste
+from tcl_core.space.lane_tiling import find_lane_sums, with_lane_tiling
 from tcl_core.space.recurrence_tiling import Recurrence, find_recurrence, with_recurrence_tiling
-from tcl_core.space.register_tiles import Registers, find_product, registers_of, tiles_of
+from tcl_core.space.register_tiles import Registers, find_product, registers_of, sums_up, tiles_of
 from tcl_core.space.register_tiling import inlined, with_register_tiling
 from tcl_core.space.row_tiling import find_rows, with_row_tiling
 from tcl_core.space.sharing import unshared
-from tcl_core.space.spatial_tiling import in_pieces, with_spatial_tiling
+from tcl_core.space.spatial_tiling import with_spatial_tiling
 from tcl_core.space.traces import sampling_instructions
 from tcl_core.space.window_tiling import is_windowed, with_window_tiling
 
 Domains = tuple[DecisionDomain, ...]
+
+_OF_PICTURES = 2
+"""Axes that a picture's values are summed up along."""
 
 
 def _as_it_is(_schedule: Any) -> bool:
@@ -58,9 +62,13 @@ def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool) -> tuple
     """
     if str(context.target.kind.name) != "llvm":
         return _recipes(context)
-    own = () if stock else _own(context, threads)
+    simple = cache(partial(inlined, context))
+    own = () if stock else _own(context, threads, simple)
     made = own or _metaschedules(context, threads, stock=stock)
-    return made + (_for_one_thread(made) if alone else ())
+    more = () if own or stock or not sums_up(context.mod) else _of_lanes(context, threads, simple())
+    if not alone:
+        return made + more
+    return made + _for_one_thread(made) + more + _for_one_thread(more)
 
 
 def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
@@ -68,14 +76,16 @@ def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
     return tuple(replace(each, trace=trace, spoils=True) for each, trace in traces if trace is not None)
 
 
-def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
+def _own(context: Any, threads: int, simplified: Callable[[], Any]) -> tuple[Recipe, ...]:
     if is_windowed(context.mod):
         return _recipes(with_window_tiling(context, threads))
     registers = registers_of(context.target)
     recurrence = find_recurrence(context.mod, registers)
     if recurrence is not None:
         return _of_steps(context, recurrence, registers, threads)
-    simple = inlined(context)
+    if not sums_up(context.mod):
+        return ()
+    simple = simplified()
     product = find_product(simple, registers)
     if product is not None:
         made: tuple[Recipe, ...] = ()
@@ -86,7 +96,18 @@ def _own(context: Any, threads: int) -> tuple[Recipe, ...]:
     rows = find_rows(simple, registers)
     if rows is not None:
         return _recipes(with_row_tiling(context, rows), narrow=partial(row_tiling.narrowed, rows=rows, threads=threads))
-    return ()
+    return _of_lanes(context, threads, simple, of_pictures=False)
+
+
+def _of_lanes(context: Any, threads: int, simple: Any, *, of_pictures: bool = True) -> tuple[Recipe, ...]:
+    """For long sums along lanes. Those of pictures have MetaSchedule's sketches, too, and in front: so the dataset that
+    ships was measured, and with the next one these can go.
+    """
+    sums = find_lane_sums(simple, registers_of(context.target))
+    if sums is None or (sums.axes <= _OF_PICTURES and not of_pictures):
+        return ()
+    narrow = partial(lane_tiling.narrowed, sums=sums, threads=threads)
+    return _recipes(with_lane_tiling(context, sums), narrow=narrow)
 
 
 def _of_steps(context: Any, recurrence: Recurrence, registers: Registers, threads: int) -> tuple[Recipe, ...]:
@@ -98,8 +119,8 @@ def _of_steps(context: Any, recurrence: Recurrence, registers: Registers, thread
 
 
 def _metaschedules(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]:
-    recipes = _recipes(context)
-    if in_pieces(context.mod) or not any(sampling_instructions(each.trace) for each in recipes):
+    recipes = _recipes(context) if sums_up(context.mod) else ()
+    if not any(sampling_instructions(each.trace) for each in recipes):
         recipes = _recipes(with_spatial_tiling(context))
     if stock:
         return recipes

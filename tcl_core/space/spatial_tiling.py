@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm.ir.utils import derived_object
-from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.schedule_rule import (
     ParallelizeVectorizeUnroll,
     PyScheduleRule,
@@ -32,11 +31,6 @@ _SMALLEST_VECTOR = 8
 """A last loop shorter than this fills no register, and nothing is vectorised: MetaSchedule takes those around it, too,
 and divides out each lane's place anew. Cut, joined and transposed, 464 x 7 x 7 values took 84 and 69 us by its one
 candidate, and take 9 and 8 (2 threads of a Zen 5)."""
-
-
-def in_pieces(module: Any) -> bool:
-    """Whether a block of the module's entry function says that another is to compute it piece by piece."""
-    return _shared_block(Schedule(module, debug_mask="none")) is not None
 
 
 def with_spatial_tiling(context: Any) -> Any:
