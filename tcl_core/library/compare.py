@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -23,8 +23,10 @@ Blocks = tuple[tuple[float, ...], ...]
 _CONFIDENCE = 0.95
 _ENOUGH_S = 5.0
 _ENOUGH_ROUNDS = 6
-"""A slow contender (a large untuned network takes seconds a run) is left alone after this much; from fewer rounds the
-sign test could not tell a difference."""
+"""A slow contender is left alone after this much; from fewer rounds the sign test could not tell a difference."""
+_FAR_BEHIND, _PATIENCE_S = 8.0, 10.0
+"""One that takes so many times the quickest one's time a run is left alone after so much, however few the rounds: a
+large network that is not tuned takes a minute a run, and six told nobody more than that."""
 _COLD_LOST_S = 1.5
 _WARM_S = 0.01
 _REST_S = 0.02
@@ -77,18 +79,27 @@ def time_side_by_side(
 
     Every block starts with a rest and with runs that do not count: the contender before it left its threads spinning,
     which they do for as long as somebody shares their core, and the caches with its own data. A slow contender takes
-    part in the first rounds alone.
+    part in the first rounds alone, one that is far behind in the very first if need be.
     """
     block_s = config.timing_s / config.timing_rounds
     blocks: dict[str, list[tuple[float, ...]]] = {name: [] for name in contenders}
     for _ in range(config.timing_rounds):
         for name, run in contenders.items():
             done = blocks[name]
-            if len(done) >= _ENOUGH_ROUNDS and sum(map(sum, done)) > _ENOUGH_S:
+            if _is_enough(done, blocks.values()):
                 continue
             rest(_REST_S)
             done.append(tuple(_time_block(run, block_s, clock)))
     return {name: tuple(done) for name, done in blocks.items()}
+
+
+def _is_enough(done: Sequence[Sequence[float]], all_done: Iterable[Sequence[Sequence[float]]]) -> bool:
+    """Whether a contender was timed for long enough, given what all of them took."""
+    spent = sum(map(sum, done))
+    if len(done) >= _ENOUGH_ROUNDS and spent > _ENOUGH_S:
+        return True
+    quickest = min(min(chain.from_iterable(each), default=math.inf) for each in all_done)
+    return spent > _PATIENCE_S and min(chain.from_iterable(done)) > _FAR_BEHIND * quickest
 
 
 def timing_of(blocks: Blocks) -> Timing:

@@ -138,13 +138,24 @@ def test_a_cold_start_does_not_count() -> None:
 
 def test_a_very_slow_contender_is_left_alone_once_a_difference_could_be_told() -> None:
     clock = FakeClock()
-    contenders = {"fast": clock.contender("fast", 0.05), "snail": clock.contender("snail", 3.0)}
+    contenders = {"fast": clock.contender("fast", 0.5), "snail": clock.contender("snail", 3.0)}
     blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock, clock.rest)
     assert timing_of(blocks["snail"]).repeats == 6
     assert timing_of(blocks["fast"]).repeats >= 11
     verdict = contest("snail", blocks["fast"], blocks["snail"])
     assert (verdict.rounds, verdict.verdict) == (6, Verdict.FASTER)
-    assert verdict.ratio == pytest.approx(60)
+    assert verdict.ratio == pytest.approx(6)
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(3.0, 4), (40.0, 1)])
+def test_one_that_is_far_behind_is_not_waited_for(seconds: float, runs: int) -> None:
+    clock = FakeClock()
+    contenders = {"fast": clock.contender("fast", 0.05), "snail": clock.contender("snail", seconds)}
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock, clock.rest)
+    assert timing_of(blocks["snail"]).repeats == runs
+    verdict = contest("snail", blocks["fast"], blocks["snail"])
+    assert (verdict.rounds, verdict.verdict) == (runs, Verdict.OPEN)
+    assert verdict.ratio == pytest.approx(seconds / 0.05)
 
 
 def test_the_spread_is_the_tenth_and_ninetieth_percentile() -> None:
