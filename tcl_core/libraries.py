@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+FAR_BEHIND = 8.0
+"""Times the tuned library's latency from which on a rival is timed in as many rounds as ten seconds hold, be it one."""
+
 
 class Verdict(StrEnum):
     """What a comparison says of the tuned library."""
@@ -55,6 +58,11 @@ class Contest:
     low: float | None
     high: float | None
     rounds: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the rival is so far behind that a person needs no interval to be sure."""
+        return self.ratio >= FAR_BEHIND
 
     @property
     def verdict(self) -> Verdict:

@@ -28,7 +28,8 @@ def _against(contest: Contest) -> str:
     rival = _RIVALS[contest.rival]
     if contest.verdict is Verdict.TIE:
         return tr("a tie with {rival}", rival=rival)
-    open_ = tr(" (too few rounds to be sure)") if contest.verdict is Verdict.OPEN else ""
+    unsure = contest.verdict is Verdict.OPEN and not contest.is_plain
+    open_ = tr(" (too few rounds to be sure)") if unsure else ""
     return tr("{ratio}x as fast as {rival}{open}", ratio=quantities.digits(contest.ratio), rival=rival, open=open_)
 
 

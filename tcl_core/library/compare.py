@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import quantile_test
 
 from tcl_core.config import LibraryConfig
-from tcl_core.libraries import Contest, OutputCheck, Timing
+from tcl_core.libraries import FAR_BEHIND, Contest, OutputCheck, Timing
 from tcl_core.library.contenders import Contender
 
 Array = NDArray[Any]
@@ -24,9 +24,9 @@ _CONFIDENCE = 0.95
 _ENOUGH_S = 5.0
 _ENOUGH_ROUNDS = 6
 """A slow contender is left alone after this much; from fewer rounds the sign test could not tell a difference."""
-_FAR_BEHIND, _PATIENCE_S = 8.0, 10.0
-"""One that takes so many times the quickest one's time a run is left alone after so much, however few the rounds: a
-large network that is not tuned takes a minute a run, and six told nobody more than that."""
+_PATIENCE_S = 10.0
+"""One that is far behind the quickest is left alone after so much, however few the rounds: a large network that is not
+tuned takes a minute a run, and six told nobody more than that."""
 _COLD_LOST_S = 1.5
 _WARM_S = 0.01
 _REST_S = 0.02
@@ -99,7 +99,7 @@ def _is_enough(done: Sequence[Sequence[float]], all_done: Iterable[Sequence[Sequ
     if len(done) >= _ENOUGH_ROUNDS and spent > _ENOUGH_S:
         return True
     quickest = min(min(chain.from_iterable(each), default=math.inf) for each in all_done)
-    return spent > _PATIENCE_S and min(chain.from_iterable(done)) > _FAR_BEHIND * quickest
+    return spent > _PATIENCE_S and min(chain.from_iterable(done)) > FAR_BEHIND * quickest
 
 
 def timing_of(blocks: Blocks) -> Timing:

@@ -104,6 +104,10 @@ def test_a_task_that_ran_in_no_time_has_a_share(state: LibraryState) -> None:
             {"contests": (Contest(rival="onnxruntime", ratio=2.0, low=None, high=None, rounds=3),)},
             "Tuned 11.4 ms: 2.00x as fast as onnxruntime (too few rounds to be sure)",
         ),
+        (
+            {"contests": (Contest(rival="untuned", ratio=76.5, low=None, high=None, rounds=1),)},
+            "Tuned 11.4 ms: 76.5x as fast as untuned TVM",
+        ),
     ],
 )
 def test_headlines(changes: dict[str, object], headline: str) -> None:
