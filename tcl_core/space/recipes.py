@@ -62,10 +62,10 @@ def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool) -> tuple
     """
     if str(context.target.kind.name) != "llvm":
         return _recipes(context)
-    simple = cache(partial(inlined, context))
+    simple = cache(partial(inlined, context)) if sums_up(context.mod) else None
     own = () if stock else _own(context, threads, simple)
-    made = own or _metaschedules(context, threads, stock=stock)
-    more = () if own or stock or not sums_up(context.mod) else _of_lanes(context, threads, simple())
+    made = own or _metaschedules(context, threads, stock=stock, sums=simple is not None)
+    more = () if own or stock or simple is None else _of_lanes(context, threads, simple())
     if not alone:
         return made + more
     return made + _for_one_thread(made) + more + _for_one_thread(more)
@@ -76,14 +76,15 @@ def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
     return tuple(replace(each, trace=trace, spoils=True) for each, trace in traces if trace is not None)
 
 
-def _own(context: Any, threads: int, simplified: Callable[[], Any]) -> tuple[Recipe, ...]:
+def _own(context: Any, threads: int, simplified: Callable[[], Any] | None) -> tuple[Recipe, ...]:
+    """`simplified`: makes a schedule with all inside that can be; None where nothing sums up."""
     if is_windowed(context.mod):
         return _recipes(with_window_tiling(context, threads))
     registers = registers_of(context.target)
     recurrence = find_recurrence(context.mod, registers)
     if recurrence is not None:
         return _of_steps(context, recurrence, registers, threads)
-    if not sums_up(context.mod):
+    if simplified is None:
         return ()
     simple = simplified()
     product = find_product(simple, registers)
@@ -118,8 +119,8 @@ def _of_steps(context: Any, recurrence: Recurrence, registers: Registers, thread
     return made
 
 
-def _metaschedules(context: Any, threads: int, *, stock: bool) -> tuple[Recipe, ...]:
-    recipes = _recipes(context) if sums_up(context.mod) else ()
+def _metaschedules(context: Any, threads: int, *, stock: bool, sums: bool) -> tuple[Recipe, ...]:
+    recipes = _recipes(context) if sums else ()
     if not any(sampling_instructions(each.trace) for each in recipes):
         recipes = _recipes(with_spatial_tiling(context))
     if stock:
