@@ -1,4 +1,8 @@
-"""Random inputs that a network accepts: floats at the scale of normalised data, integers that are valid indices."""
+"""Random inputs that a network accepts: floats at the scale of normalised data, integers that are valid indices.
+
+A mask of which onnxruntime's operators count the tokens is all ones: they take the count as it is, and read beyond
+their tables where it does not fit the other inputs.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,47 @@ Array = NDArray[Any]
 
 _PASS_THROUGH = {"Cast", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Flatten", "Transpose", "Expand", "Concat"}
 """Operators whose output holds their input's values, so that a bound found behind them holds before them."""
+_TABLES = {
+    ("Gather", 1): 0,
+    ("GatherElements", 1): 0,
+    ("RotaryEmbedding", 1): 2,
+    ("GroupQueryAttention", 9): 7,
+}
+"""Which input is a table, by operator and the input that indexes it."""
+_COUNT = ("GroupQueryAttention", 5)
+"""The input that is a number of tokens, less one."""
+_COUNTING = {*_PASS_THROUGH, "ReduceSum", "Sub"}
 
 
 def make_inputs(model: Any, specs: Sequence[TensorSpec], seed: int) -> dict[str, Array]:
     """One array per input: standard normal floats, integers in ``[0, bound)``, fair booleans.
 
     Args:
-        model: `onnx.ModelProto`; an integer input that reaches a `Gather` is bounded by the table's rows, any other
-            integer is 0 or 1 (what masks and token types take).
+        model: `onnx.ModelProto`; an integer input that reaches a `Gather` is bounded by the table's rows, one of which
+            the elements are counted is 1, any other integer is 0 or 1 (what masks and token types take).
     """
     generator = np.random.default_rng(seed)
-    bounds = index_bounds(model)
-    return {spec.name: _draw(spec, bounds.get(spec.name, 2), generator) for spec in specs}
+    bounds, counted = index_bounds(model), _counted(model)
+    return {
+        spec.name: np.ones(spec.shape, np.dtype(spec.dtype))
+        if spec.name in counted
+        else _draw(spec, bounds.get(spec.name, 2), generator)
+        for spec in specs
+    }
+
+
+def _counted(model: Any) -> set[str]:
+    """Names that a number of tokens is made of."""
+    makers = {name: node for node in model.graph.node for name in node.output}
+    found: set[str] = set()
+    waiting = [node.input[_COUNT[1]] for node in model.graph.node if node.op_type == _COUNT[0]]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            maker = makers.get(name)
+            waiting += maker.input[:1] if maker is not None and maker.op_type in _COUNTING else []
+    return found
 
 
 def _draw(spec: TensorSpec, bound: int, generator: np.random.Generator) -> Array:
@@ -60,9 +93,12 @@ def _bound(name: str, consumers: dict[str, list[Any]], rows: dict[tuple[str, int
     seen.add(name)
     found: list[int] = []
     for node in consumers.get(name, ()):
-        if node.op_type in {"Gather", "GatherElements"} and len(node.input) == 2 and node.input[1] == name:
+        tables = [
+            table for (kind, at), table in _TABLES.items() if node.op_type == kind and name in node.input[at : at + 1]
+        ]
+        if tables:
             axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-            size = rows.get((node.input[0], axis))
+            size = rows.get((node.input[tables[0]], axis))
             found += [size] if size else []
         elif node.op_type in _PASS_THROUGH and node.input[0] == name:
             inner = _bound(node.output[0], consumers, rows, seen)

@@ -18,12 +18,20 @@ import onnx.defs
 import onnx.shape_inference
 
 from tcl_core.network.contributed_forms import CONTRIBUTED_FORMS, DEFAULT_FORMS, New, Stays
-from tcl_core.network.contributed_heads import attention
+from tcl_core.network.contributed_groups import group_query_attention
+from tcl_core.network.contributed_heads import multi_head_attention, packed_attention
+from tcl_core.network.contributed_turns import rotary_embedding
 from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
 from tcl_core.network.shapes import known_sizes
 
-_FORMS: dict[str, Callable[[New], None]] = {**CONTRIBUTED_FORMS, "MultiHeadAttention": attention}
+_FORMS: dict[str, Callable[[New], None]] = {
+    **CONTRIBUTED_FORMS,
+    "Attention": packed_attention,
+    "GroupQueryAttention": group_query_attention,
+    "MultiHeadAttention": multi_head_attention,
+    "RotaryEmbedding": rotary_embedding,
+}
 
 
 def spell_out_contributed(model: Any) -> Any:

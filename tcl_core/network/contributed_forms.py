@@ -15,6 +15,8 @@ from tcl_core.network.nodes import attributes_of
 
 _AXES_BY_INPUT = 18
 """Opset from which `ReduceMean` takes its axes as an input."""
+_SUM_BY_INPUT = 13
+"""The same of `ReduceSum`."""
 _BOUNDS_BY_INPUT = 11
 """The same of `Clip` and its bounds."""
 _TANH_GELU = (0.035677408136300125, 0.7978845608028654)
@@ -197,6 +199,31 @@ def _skip_rms_norm(new: New) -> None:
     new.by_deviation(total, scale, "", new.attributes.get("epsilon", _SKIP_EPSILON))
 
 
+def _embedding(new: New) -> None:
+    """What a token, its place and its part of the text are, together; and how many tokens there are."""
+    tokens, parts, words, positions, kinds, scale, bias, mask, places, *_ = new.inputs(9)
+    node, maker, size = new.maker.node, new.maker, new.sizes.get(tokens, ())
+    if len(size) != 2 or -1 in size:
+        raise Stays
+    where = places or maker.weight(np.arange(size[1]))
+    kind = node("Gather", kinds, parts) if parts else ""
+    total = new.sum(
+        node("Gather", words, tokens),
+        node("Gather", positions, where),
+        kind,
+        output=next(iter(new.node.output[2:]), ""),
+    )
+    centred = node("Sub", total, new.mean(total))
+    new.by_deviation(centred, scale, bias, new.attributes.get("epsilon", _SKIP_EPSILON))
+    if any(new.node.output[1:2]):
+        counted = maker.weight(np.zeros(size[0], np.int32))
+        if mask and new.opset >= _SUM_BY_INPUT:
+            counted = node("ReduceSum", mask, maker.weight(np.array([1])), keepdims=0)
+        elif mask:
+            counted = node("ReduceSum", mask, keepdims=0, axes=[1])
+        node("Identity", counted, output=new.node.output[1])
+
+
 def _with_skip(new: New, value: str, skip: str, bias: str) -> str:
     """The sum, which is the fourth result."""
     new.require_one_result(1, 2)
@@ -284,6 +311,7 @@ def _unpacked(new: New, packed: str, rows: int, bits: int) -> str:
 CONTRIBUTED_FORMS: dict[str, Callable[[New], None]] = {
     "BiasGelu": _gelu,
     "DynamicQuantizeMatMul": _dynamic_product,
+    "EmbedLayerNormalization": _embedding,
     "FastGelu": _tanh_gelu,
     "FusedConv": _convolution,
     "FusedGemm": _gemm,

@@ -25,15 +25,13 @@ from tcl_core.network.whole_numbers import spell_out_whole_numbers
 
 _CONTRIBUTED = frozenset({
     "AllClassNMS",
-    "Attention",
     "BiasGelu",
-    "EmbedLayerNormalization",
     "FastGelu",
     "MatMulInteger16",
 })  # fmt: skip
 """Names in the frontend's map that mean operators of the domain com.microsoft (TVM 0.27)."""
-_INCOMPLETE = frozenset({"SkipLayerNormalization"})
-"""Such names of which it gives zeros for some results."""
+_INCOMPLETE = frozenset({"Attention", "EmbedLayerNormalization", "SkipLayerNormalization"})
+"""Such names of which it gives zeros for some results, or knows fewer forms than are spelled out before it."""
 _NORMALIZED = "LayerNormalization"
 """The frontend gives zeros for its mean and deviation, which a network seldom reads."""
 _ELSEWHERE = frozenset({"If", "Constant"})

@@ -68,3 +68,29 @@ def test_types_shapes_and_seeds_are_kept() -> None:
 def test_a_scalar_is_an_array_too() -> None:
     inputs = make_inputs(embedding(4), [TensorSpec(name="x", dtype="float32", shape=())], 0)
     assert isinstance(inputs["x"], np.ndarray)
+
+
+def test_places_stay_inside_the_tables_that_turn_values() -> None:
+    node, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [node("RotaryEmbedding", ["x", "at", "cosines", "sines"], ["y"], domain="com.microsoft")]
+    inputs = [info("x", onnx.TensorProto.FLOAT, [1, 2, 8]), info("at", onnx.TensorProto.INT64, [1, 2])]
+    tables = [onnx.numpy_helper.from_array(np.zeros((33, 4), np.float32), name) for name in ("cosines", "sines")]
+    graph = onnx.helper.make_graph(nodes, "g", inputs, [info("y", onnx.TensorProto.FLOAT, None)], tables)
+    assert index_bounds(onnx.helper.make_model(graph)) == {"at": 33}
+
+
+def test_a_mask_whose_tokens_are_counted_is_whole() -> None:
+    node, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    nodes = [
+        node("ReduceSum", ["mask", "axes"], ["count"]),
+        node("Sub", ["count", "one"], ["last"]),
+        node("Cast", ["last"], ["narrow"], to=onnx.TensorProto.INT32),
+        node("GroupQueryAttention", ["x", "", "", "", "", "narrow", "total"], ["y"], domain="com.microsoft"),
+    ]
+    inputs = [info("x", onnx.TensorProto.FLOAT, [1, 2, 8])]
+    inputs += [info(name, onnx.TensorProto.INT64, [1, 64]) for name in ("mask", "other")]
+    graph = onnx.helper.make_graph(nodes, "g", inputs, [info("y", onnx.TensorProto.FLOAT, None)])
+    specs = [TensorSpec(name=name, dtype="int64", shape=(1, 64)) for name in ("mask", "other")]
+    made = make_inputs(onnx.helper.make_model(graph), specs, 0)
+    assert made["mask"].all()
+    assert not made["other"].all()

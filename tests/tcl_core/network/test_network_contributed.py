@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,88 +11,26 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-import tvm
-from tvm import relax
 
 from tcl_core.config import NetworkConfig
-from tcl_core.errors import UserError
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 from tcl_core.network.nodes import LAYER_NORM, OWN, RMS_NORM
 from tcl_core.network.operators import spell_out
 from tcl_core.network.simplify import simplify
 from tests.tcl_core.network.conftest import make_model, tensor, value
-
-TARGET = '{"kind": "llvm", "keys": ["cpu"], "mcpu": "x86-64-v3", "num-cores": 1}'
-GENERATOR = np.random.default_rng(0)
-X = "x"
-
-
-def floats(*shape: int) -> Any:
-    return GENERATOR.standard_normal(shape).astype(np.float32)
-
-
-def whole(*shape: int, low: int = 0, high: int = 256, dtype: Any = np.uint8) -> Any:
-    return GENERATOR.integers(low, high, shape).astype(dtype)
-
-
-class Case:
-    """One node between inputs and results.
-
-    Attributes:
-        given: arrays by input name; all but those in `constants` are inputs of the network.
-    """
-
-    def __init__(
-        self,
-        operator: str,
-        given: Mapping[str, Any],
-        *,
-        names: Sequence[str] | None = None,
-        constants: Sequence[str] = (),
-        results: Sequence[str] = ("y",),
-        domain: str = "com.microsoft",
-        opset: int = 17,
-        **attributes: Any,
-    ) -> None:
-        node = onnx.helper.make_node(
-            operator, list(given if names is None else names), list(results), name="it", domain=domain, **attributes
-        )
-        self.given = {name: array for name, array in given.items() if name not in constants}
-        kinds = {name: onnx.helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in given.items()}
-        inputs = [value(name, array.shape, kinds[name]) for name, array in self.given.items()]
-        outputs = [value(name, None) for name in results if name]
-        weights = [tensor(name, given[name]) for name in constants]
-        self.model = make_model([node], inputs, outputs, weights, opset=opset, domains=["com.microsoft"])
-        self.label = f"{operator}-{'-'.join(map(str, [*given, *attributes.values(), *results]))}"
-
-    def __repr__(self) -> str:
-        return self.label
-
-
-def expected(model: Any, given: Mapping[str, Any]) -> list[Any]:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return list(session.run(None, dict(given)))
-
-
-def found(path: Path, given: Mapping[str, Any]) -> list[Any]:
-    network = import_network(load_network(path, NetworkConfig()), TARGET, NetworkConfig(), 256)
-    assert network.report.issues == ()
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(TARGET)), tvm.cpu())
-    results = machine["main"](*(tvm.runtime.tensor(given[each.name]) for each in network.network.inputs))
-    return [each.numpy() for each in ([results] if isinstance(results, tvm.runtime.Tensor) else results)]
-
-
-def agree(tools: Any, case: Case, tolerance: float = 1e-4) -> None:
-    theirs = expected(case.model, case.given)
-    for array, name in zip(theirs, case.model.graph.output, strict=True):  # the loader settles shapes by running, too
-        name.type.tensor_type.shape.CopyFrom(value("", array.shape).type.tensor_type.shape)
-    for mine, each in zip(found(Path(tools.save(case.model)), case.given), theirs, strict=True):
-        np.testing.assert_allclose(mine, each, rtol=tolerance, atol=tolerance)
-
+from tests.tcl_core.network.contributed_cases import (
+    GENERATOR,
+    TARGET,
+    Case,
+    X,
+    agree,
+    expected,
+    floats,
+    found,
+    refused,
+    whole,
+)
 
 PICTURE = {X: floats(1, 3, 6, 6), "w": floats(4, 3, 3, 3)}
 ROWS = {X: floats(2, 5, 24)}
@@ -101,9 +39,6 @@ WHOLE = {X: whole(2, 3, 24), "w": whole(24, 16, low=-128, high=128, dtype=np.int
 SCALES = {"xs": np.float32(0.02), "ws": GENERATOR.uniform(0.01, 0.03, 16).astype(np.float32)}
 DYNAMIC = {**ROWS, "w": WHOLE["w"], "ws": SCALES["ws"]}
 ZEROS = {"xz": np.uint8(120), "wz": np.int8(3)}
-HEADS = {X: floats(2, 5, 24), "k": floats(2, 7, 24), "v": floats(2, 7, 24)}
-PAST = {"pk": floats(2, 4, 3, 6), "pv": floats(2, 4, 3, 6)}
-PRESENT = ("y", "present_key", "present_value")
 
 
 def packed(rows: int, columns: int, block: int, bits: int = 4) -> dict[str, Any]:
@@ -122,6 +57,17 @@ def few_bits(given: dict[str, Any], block: int, names: Sequence[str] | None = No
     return Case("MatMulNBits", given, names=names, constants=constants, **sizes)
 
 
+EMBEDDED = {
+    X: whole(2, 5, high=20, dtype=np.int32),
+    "parts": whole(2, 5, high=2, dtype=np.int32),
+    "words": floats(20, 24),
+    "places": floats(8, 24),
+    "kinds": floats(2, 24),
+    "scale": floats(24),
+    "bias": floats(24),
+}
+MASKED = {**EMBEDDED, "mask": (np.arange(10).reshape(2, 5) < 7).astype(np.int32)}
+COUNTED = {"count": onnx.TensorProto.INT32}
 CASES = [
     Case("FusedConv", PICTURE, activation="Relu", pads=[1] * 4),
     Case("FusedConv", {**PICTURE, "b": floats(4)}, activation="Clip", activation_params=[-0.5, 0.5], strides=[2, 2]),
@@ -169,24 +115,23 @@ CASES = [
     few_bits({**packed(6, 96, 32), "zeros": GENERATOR.uniform(0, 15, 18).astype(np.float32)}, 32),
     few_bits({**packed(6, 64, 32), "b": floats(6)}, 32, [X, "w", "scales", "", "", "b"]),
     few_bits(packed(6, 64, 32, bits=8), 32, bits=8),
-    Case("MultiHeadAttention", HEADS, num_heads=4),
-    Case("MultiHeadAttention", {**HEADS, "b": floats(72)}, num_heads=4, scale=0.3),
-    Case("MultiHeadAttention", {**HEADS, "v": floats(2, 7, 32), "b": floats(80)}, num_heads=4),
+    Case("EmbedLayerNormalization", EMBEDDED, results=("y", "count"), types=COUNTED),
+    Case("EmbedLayerNormalization", MASKED, results=("y", "count", "sum"), types=COUNTED),
+    Case("EmbedLayerNormalization", MASKED, results=("y", "count"), types=COUNTED, opset=12),
     Case(
-        "MultiHeadAttention",
-        {**HEADS, "kept": (np.arange(14).reshape(2, 7) % 3 > 0).astype(np.int32), "term": floats(1, 4, 5, 7)},
-        names=[X, "k", "v", "", "kept", "term"],
-        num_heads=4,
+        "EmbedLayerNormalization",
+        {**EMBEDDED, "at": whole(2, 5, high=8, dtype=np.int32)},
+        names=[*EMBEDDED, "", "at"],
+        results=("y", "count"),
+        types=COUNTED,
+        epsilon=0.1,
     ),
     Case(
-        "MultiHeadAttention",
-        {**HEADS, **PAST},
-        names=[X, "k", "v", "", "", "", "pk", "pv"],
-        results=PRESENT,
-        num_heads=4,
-    ),
-    Case(
-        "MultiHeadAttention", {X: floats(2, 5, 24), "k": floats(2, 4, 7, 6), "v": floats(2, 4, 7, 6)}, num_heads=4
+        "EmbedLayerNormalization",
+        {name: EMBEDDED[name] for name in (X, "words", "places", "scale", "bias")},
+        names=[X, "", "words", "places", "", "scale", "bias"],
+        results=("y", "count"),
+        types=COUNTED,
     ),
 ]  # fmt: skip
 
@@ -262,17 +207,13 @@ def test_what_onnxruntimes_optimiser_wrote_has_the_tasks_of_what_it_read(tools: 
     "case",
     [
         Case("SkipLayerNormalization", SKIP, results=("y", "mean")),
-        Case("MultiHeadAttention", HEADS, num_heads=4, unidirectional=1),
         Case("FusedGemm", {X: floats(3, 8), "w": floats(8, 5)}, activation="Softplus"),
         Case("QuickGelu", {X: floats(2, 5, 24).astype(np.float16)}),
     ],
     ids=repr,
 )
 def test_other_forms_are_refused_by_name(tools: Any, case: Case) -> None:
-    for output in case.model.graph.output:
-        output.type.tensor_type.shape.CopyFrom(value("", [2, 5, 24]).type.tensor_type.shape)
-    with pytest.raises(UserError, match=rf"Node 'it' \({case.model.graph.node[0].domain}::"):
-        found(Path(tools.save(case.model)), case.given)
+    refused(tools, case)
 
 
 def test_a_network_without_any_is_left_as_it_is(tools: Any) -> None:

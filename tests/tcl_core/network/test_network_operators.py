@@ -17,7 +17,7 @@ from tcl_core.network import operators
         ("", "If", True),
         ("", "LSTM", False),
         ("", "Attention", False),
-        ("com.microsoft", "Attention", True),
+        ("com.microsoft", "Attention", False),
         ("com.microsoft", "Conv", False),
         ("com.microsoft", "Gelu", True),
         ("my.own", "Relu", False),

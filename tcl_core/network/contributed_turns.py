@@ -1,0 +1,71 @@
+"""onnxruntime's `RotaryEmbedding` in operators of the standard (`contributed`): values turned by where their token is.
+
+Shapes: a table has a row of cosines, or of sines, for each place, [places, pairs].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from tcl_core.network.contributed_forms import New, Stays
+
+
+def rotary_embedding(new: New) -> None:
+    """Of [batch, heads, tokens, values] or [batch, tokens, heads x values], at given places or from a given one on."""
+    value, places, cosines, sines = new.inputs(4)
+    attributes, maker, size, at = new.attributes, new.maker, new.sizes.get(value, ()), new.sizes.get(places, ())
+    table = new.sizes.get(cosines, ())
+    if len(table) != 2 or len(size) not in (3, 4) or -1 in (*size, *at) or attributes.get("is_packed_batching"):
+        raise Stays
+    pairs = table[1]
+    heads = size[1] if len(size) == 4 else attributes.get("num_heads", 0) or size[2] // (2 * pairs)
+    by_head = value
+    if len(size) == 3:
+        by_head = maker.node("Transpose", maker.reshape(value, 0, 0, heads, -1), perm=[0, 2, 1, 3])
+    tokens = size[-2] if len(size) == 4 else size[1]
+    where = maker.node("Cast", places, to=onnx.TensorProto.INT64)
+    if len(at) == 1:
+        where = maker.node("Add", where, maker.weight(np.arange(tokens)))
+    tables = [_rows(new, each, where, at, tokens) for each in (cosines, sines)]
+    values = size[3] if len(size) == 4 else size[2] // heads
+    rest = values - 2 * pairs
+    turned = turn(new, by_head, (tables[0], tables[1]), pairs, rest, output=new.output if len(size) == 4 else "")
+    if len(size) == 3:
+        maker.reshape(maker.node("Transpose", turned, perm=[0, 2, 1, 3]), 0, 0, -1, output=new.output)
+
+
+def turn(new: New, value: str, tables: tuple[str, str], pairs: int, rest: int, output: str = "") -> str:
+    """The first pairs of values [batch, heads, tokens, 2 pairs + rest], by cosines and sines [.., tokens, pairs]."""
+    node, maker, side_by_side = new.maker.node, new.maker, bool(new.attributes.get(_interleaved(new)))
+    scale = new.attributes.get("scale", 1.0) if new.node.op_type == "RotaryEmbedding" else 1.0
+    if scale != 1:
+        raise Stays
+    parts = [maker.cut(value, [at * pairs], [(at + 1) * pairs], [3]) for at in range(2)]
+    if side_by_side:
+        split = maker.reshape(maker.first(value, 2 * pairs, 3), 0, 0, 0, pairs, 2)
+        parts = [maker.node("Gather", split, maker.weight(np.array(at)), axis=4) for at in range(2)]
+    cosine, sine = tables
+    first = node("Sub", node("Mul", parts[0], cosine), node("Mul", parts[1], sine))
+    second = node("Add", node("Mul", parts[0], sine), node("Mul", parts[1], cosine))
+    whole = [first, second]
+    if side_by_side:
+        columns = [maker.reshape(each, 0, 0, 0, pairs, 1) for each in whole]
+        whole = [maker.reshape(node("Concat", *columns, axis=4), 0, 0, 0, 2 * pairs, output="" if rest else output)]
+        if not rest:
+            return whole[0]
+    if rest:
+        whole.append(maker.cut(value, [2 * pairs], [2 * pairs + rest], [3]))
+    return node("Concat", *whole, output=output, axis=3)
+
+
+def _interleaved(new: New) -> str:
+    return "interleaved" if new.node.op_type == "RotaryEmbedding" else "rotary_interleaved"
+
+
+def _rows(new: New, table: str, where: str, at: Sequence[int], tokens: int) -> str:
+    """Of a table, [tokens, pairs] or, where each of a batch is somewhere else, [batch, 1, tokens, pairs]."""
+    rows = new.maker.node("Gather", table, where)
+    return rows if len(at) == 1 else new.maker.reshape(rows, at[0], 1, tokens, -1)
