@@ -100,6 +100,11 @@ class Course(ABC, Generic[Group]):
         return [found[index] for index in rng.permutation(len(found))]
 
 
+def drawn_part(group: Group, size: int, limit: int, rng: np.random.Generator) -> Part[Group]:
+    """At most `limit` of a group's `size` records, drawn at random."""
+    return _part(group, rng.permutation(size)[:limit])
+
+
 def _part(group: Group, rows: NDArray[np.int64]) -> Part[Group]:
     return Part(group=group, rows=torch.tensor(np.sort(rows)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tcl_core.batches import FeatureBatch, FloatArray, Population, StoreFeatureBatch, TaskGroup, TokenBatch
 from tcl_core.dataset.base import Dataset, Measured
+from tcl_core.domain import Sketch, Task
 from tcl_core.errors import UserError
 from tcl_core.evaluation.store_rows import ReplayJob, StoreRows
 from tcl_core.events import CancelToken
@@ -81,6 +82,20 @@ class Groups:
         """The groups of those tasks of which something succeeded on the platform."""
         return tuple(self.group(key, platform, reads=reads) for key in task_keys if self.has(key, platform))
 
+    def drawn(
+        self, task_keys: Iterable[str], platform: str, count: int, generator: np.random.Generator
+    ) -> Iterator[TokenBatch]:
+        """So many random candidates of each sketch of those tasks, all of a smaller one; no record is looked at."""
+        hardware = self._shown(platform_features(self.dataset.platforms[platform]))
+        for key in task_keys:
+            for sketch in self.dataset.sketches.get((key, platform), ()):
+                batch = drawn_candidates(sketch, self.dataset.tasks[key], hardware, count, generator)
+                if len(batch):
+                    yield batch
+
+    def _shown(self, platform: FloatArray) -> FloatArray:
+        return platform if self._platform_token else np.zeros_like(platform)
+
     def prepare(
         self,
         task_keys: Sequence[str],
@@ -123,8 +138,7 @@ class Groups:
             inside = picked[(picked >= start) & (picked < start + len(batch))] - start
             start += len(batch)
             if len(inside):
-                platform = batch.platform if self._platform_token else np.zeros_like(batch.platform)
-                batches.append(replace(batch, fields=batch.fields[inside], platform=platform))
+                batches.append(replace(batch, fields=batch.fields[inside], platform=self._shown(batch.platform)))
         return tuple(batches)
 
     def _build(self, key: Key) -> None:
@@ -148,3 +162,12 @@ class Groups:
         self._tokens[key], self._measured[key] = tuple(batches), tuple(measured)
         found_s = (one.latency_s for one in measured)
         self._latencies_s[key] = np.array([np.nan if latency is None else latency for latency in found_s], np.float64)
+
+
+def drawn_candidates(
+    sketch: Sketch, task: Task, platform: FloatArray, count: int, generator: np.random.Generator
+) -> TokenBatch:
+    """So many random candidates of a sketch, all of a smaller one, under a platform's token."""
+    space = DecisionSpace(sketch)
+    choices = space.whole() if space.size <= count else space.random(count, generator)
+    return TokenTemplate(sketch, task_features(task), platform).featurise(space.population(choices))

@@ -19,6 +19,10 @@ from tcl_core.learning.base import PlatformData, PlatformLearner
 
 CODE = ("evaluation/platforms.py", "learning")
 """What figures of learners depend on besides what all tables do."""
+DRAWN = 16
+"""Candidates of each sketch that earlier platforms are rehearsed on."""
+_ELSEWHERE = 1
+"""The stream of random numbers that draws them."""
 
 
 def learner_names(context: Context) -> tuple[str, ...]:
@@ -33,7 +37,10 @@ def fresh_learner(context: Context, name: str, seed: int) -> PlatformLearner:
 
 
 def platform_data(context: Context, platform: str, share: float, seed: int) -> PlatformData:
-    """A random share of the training records, and what is left of their tasks' pools without its labels."""
+    """A random share of the training records, and what is left of their tasks' pools without its labels.
+
+    With it come candidates of the training networks on every other platform, drawn anew: no record of theirs is read.
+    """
     groups, split = context.groups, context.split(seed)
     drawn = draw(groups, split.train, platform, share, seed)
     unlabelled: list[TokenBatch] = []
@@ -42,11 +49,14 @@ def platform_data(context: Context, platform: str, share: float, seed: int) -> P
             size = len(groups.measured(key, platform))
             rest = np.setdiff1d(np.arange(size), drawn.get(key, np.zeros(0, np.int64)))
             unlabelled += [require_tokens(batch, "a learner") for batch in groups.group(key, platform, rest).batches]
+    others = [other for other in context.sequence(seed) if other != platform]
+    rng = np.random.default_rng([seed, _ELSEWHERE])
     return PlatformData(
         platform=platform,
         groups=tuple(groups.group(key, platform, rows) for key, rows in drawn.items()),
         validation=context.validation(platform, seed),
         unlabelled=tuple(unlabelled),
+        elsewhere=tuple(batch for other in others for batch in groups.drawn(split.train, other, DRAWN, rng)),
     )
 
 

@@ -25,12 +25,15 @@ class PlatformData:
         groups: measured, to train on.
         validation: measured, to stop by; of other networks than `groups`.
         unlabelled: candidates of this platform that nobody measured; batches with equal task tokens are one task's.
+        elsewhere: the same of other platforms, under their tokens: what the networks that teach would be made of there,
+            drawn at random from its sketches.
     """
 
     platform: str
     groups: tuple[TaskGroup, ...]
     validation: tuple[TaskGroup, ...]
     unlabelled: tuple[TokenBatch, ...] = ()
+    elsewhere: tuple[TokenBatch, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,7 @@ class LearnedCheckpoint:
 
 
 def save_learner(path: Path, learner: ContinualLearner, origin: LearnedOrigin) -> LearnedCheckpoint:
-    """Write the learner; its last platform takes the origin's name and data digest into its lineage.
+    """Write the learner; its last platform takes name, target and data digest of the origin into its lineage.
 
     Raises:
         UserError: the file cannot be written; an old one survives.
@@ -86,7 +86,14 @@ def save_learner(path: Path, learner: ContinualLearner, origin: LearnedOrigin) -
     known = learner.knowledge
     if not known.platforms or known.platforms[-1].fingerprint != origin.platform.fingerprint:
         raise ValueError(f"the learner did not learn {origin.platform.fingerprint} last")
-    last = replace(known.platforms[-1], name=origin.platform.name, data_digest=origin.data_digest)
+    platform = origin.platform
+    last = replace(
+        known.platforms[-1],
+        name=platform.name,
+        data_digest=origin.data_digest,
+        target_json=platform.target_json,
+        vector_bits=platform.features.vector_bits,
+    )
     known = replace(known, platforms=(*known.platforms[:-1], last))
     learner.restore(known, learner.column, learner.deployed)
     facts = {

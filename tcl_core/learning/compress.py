@@ -1,11 +1,14 @@
 """Compress: the knowledge base takes in the active column and keeps what it knew of the platforms before.
 
-No record of an earlier platform is read. What it knew is held by online EWC, and by rehearsal: the new platform's
-candidates are shown to it under an earlier platform's token, and it is to answer as it did before (learning without
-forgetting, Li & Hoiem, arXiv 1606.09282, with the platform token in the place of a task's head). A share of that
-answer, `LearnerConfig.hearsay`, is the active column's: its own old answers alone kept out more of the new platform's
-order than they held of the earlier one's (two seeds, pairs in order: 0.739 and 0.730 against 0.770 and 0.760 with a
-half; earlier platform 0.749 and 0.731 against 0.746 and 0.711). Shape legend: N candidates of one task, K heads.
+No record of an earlier platform is read. What it knew is held by online EWC, and by rehearsal: candidates of an earlier
+platform's own sketches, drawn anew at random, are shown to it under that platform's token, and it is to answer as it
+did before (learning without forgetting, Li & Hoiem, arXiv 1606.09282, with the platform token in the place of a task's
+head; made-up candidates in the place of old ones, as in deep generative replay, Shin et al., arXiv 1705.08690). Where
+nobody has drawn any, the new platform's candidates are shown under the earlier token; these lie where the earlier
+platform's do not, on other tiles and other layouts. A share of the answer, `LearnerConfig.hearsay`, is the active
+column's: its own old answers alone kept out more of the new platform's order than they held of the earlier one's (two
+seeds, pairs in order: 0.739 and 0.730 against 0.770 and 0.760 with a half; earlier platform 0.749 and 0.731 against
+0.746 and 0.711). Shape legend: N candidates of one task, K heads.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from tcl_core.config import LearnerConfig
-from tcl_core.cost_model.course import Course, Part
+from tcl_core.cost_model.course import Course, Part, drawn_part
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.cost_model.training import RankedGroup, group_scores, some_rows
 from tcl_core.learning.active_column import ActiveColumn
@@ -32,57 +36,54 @@ head's offset free, and spread over heads needs it held."""
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """One task's candidates and how they are to be scored, standardised [N, K].
-
-    Attributes:
-        teacher_NK: by the active column.
-        before: under the token of each earlier platform, by the knowledge base as it was and the active column.
-    """
+    """One task's candidates and how they are to be scored, standardised [N, K]."""
 
     ranked: RankedGroup
-    teacher_NK: Tensor
-    before: tuple[Tensor, ...]
+    wanted_NK: Tensor
 
 
 class Teachers:
-    """Who makes lessons: the active column; with an earlier platform's token, it and the knowledge base as it was.
+    """Who makes lessons: the active column; of earlier platforms, it and the knowledge base as it was.
 
     Args:
-        hearsay: the column's share in what is taught under an earlier token, in [0, 1].
+        hearsay: the column's share in what is taught of earlier platforms, in [0, 1].
     """
 
-    def __init__(self, column: ActiveColumn, knowledge: Ranker, tokens: Sequence[Tensor], hearsay: float) -> None:
-        self.tokens = tuple(tokens)
+    def __init__(self, column: ActiveColumn, knowledge: Ranker, hearsay: float) -> None:
         self._hearsay = hearsay
         self._column, self._knowledge = column, knowledge
         column.eval()
         knowledge.eval()
 
-    def lesson(self, group: RankedGroup) -> Lesson:
-        """What they say of a task's candidates."""
-        return Lesson(
-            ranked=group,
-            teacher_NK=self._told(group),
-            before=tuple(self._remembered(_moved(group, token)) for token in self.tokens),
-        )
+    def new(self, group: RankedGroup) -> Lesson:
+        """What the active column says of a task's candidates."""
+        return Lesson(ranked=group, wanted_NK=self._told(group))
+
+    def earlier(self, group: RankedGroup) -> Lesson:
+        """What is to be said, as before, of candidates under an earlier platform's token."""
+        known_NK = self._knowledge.standardise(score_group(self._knowledge, group))
+        return Lesson(ranked=group, wanted_NK=known_NK.lerp(self._told(group), self._hearsay))
 
     def _told(self, group: RankedGroup) -> Tensor:
         return self._column.ranker.standardise(score_group(self._column, group))
 
-    def _remembered(self, group: RankedGroup) -> Tensor:
-        known_NK = self._knowledge.standardise(score_group(self._knowledge, group))
-        return known_NK.lerp(self._told(group), self._hearsay)
-
 
 class Compress(Course[Lesson]):
-    """List-wise distillation, rehearsal under one earlier token a step, in turn, and the elastic penalty."""
+    """List-wise distillation, rehearsal of one earlier platform a step, in turn, and the elastic penalty."""
 
     def __init__(
-        self, ranker: Ranker, teachers: Teachers, groups: Sequence[RankedGroup], ewc: OnlineEwc, config: LearnerConfig
+        self,
+        ranker: Ranker,
+        lessons: Sequence[Lesson],
+        earlier: Sequence[Sequence[Lesson]],
+        ewc: OnlineEwc,
+        config: LearnerConfig,
+        rng: np.random.Generator,
     ) -> None:
+        """`earlier`: lessons of each earlier platform, at least one each; `rng` chooses among them."""
         self.network: Ranker = ranker
-        self.groups = [teachers.lesson(group) for group in groups]
-        self._tokens, self._ewc, self._config = teachers.tokens, ewc, config
+        self.groups = lessons
+        self._earlier, self._ewc, self._config, self._rng = earlier, ewc, config, rng
         self._turn = 0
 
     def size(self, group: Lesson) -> int:
@@ -92,35 +93,40 @@ class Compress(Course[Lesson]):
         return group.ranked.given.fields_NTF.shape[1]
 
     def objective(self, parts: Sequence[Part[Lesson]]) -> tuple[Tensor, Tensor]:
-        lessons = [_pick(part) for part in parts]
-        turn = self._turn % max(len(self._tokens), 1)
-        self._turn += 1
-        distilled = self._distance(lessons, None)
+        distilled = self._distance([_pick(part) for part in parts])
         total = distilled + self._config.ewc * self._ewc.penalty(self.network)
-        if self._tokens and self._config.rehearsal:
-            total = total + self._config.rehearsal * self._distance(lessons, turn)
+        if self._earlier and self._config.rehearsal:
+            total = total + self._config.rehearsal * self._distance(self._rehearsed(len(parts)))
         return total, distilled
 
     @torch.no_grad()
-    def worth(self, lessons: Sequence[Lesson]) -> float:
+    def worth(self, lessons: Sequence[Lesson], earlier: Sequence[Sequence[Lesson]]) -> float:
         """Minus what is minimised, on these lessons; all earlier platforms together weigh as much as one in a step."""
         self.network.eval()
-        share = self._config.rehearsal / max(len(self._tokens), 1)
-        worst = self._config.ewc * float(self._ewc.penalty(self.network))
-        for lesson in lessons:
-            before = sum(float(self._distance([lesson], turn)) for turn in range(len(self._tokens)))
-            worst += (float(self._distance([lesson], None)) + share * before) / len(lessons)
-        return -worst
+        loss = self._config.ewc * float(self._ewc.penalty(self.network)) + self._mean_distance(lessons)
+        for each in earlier:
+            loss += self._config.rehearsal / len(earlier) * self._mean_distance(each)
+        return -loss
 
-    def _distance(self, lessons: Sequence[Lesson], turn: int | None) -> Tensor:
-        """From the active column's scores, or from the earlier ones under the token of that turn; offsets held."""
-        token_C = None if turn is None else self._tokens[turn]
-        groups = [lesson.ranked if token_C is None else _moved(lesson.ranked, token_C) for lesson in lessons]
+    def _rehearsed(self, count: int) -> list[Lesson]:
+        """Parts of so many lessons of the platform whose turn it is."""
+        lessons = self._earlier[self._turn % len(self._earlier)]
+        self._turn += 1
+        chosen = [lessons[index] for index in self._rng.integers(len(lessons), size=count)]
+        return [
+            _pick(drawn_part(each, self.size(each), self._config.compress.task_records, self._rng)) for each in chosen
+        ]
+
+    def _mean_distance(self, lessons: Sequence[Lesson]) -> float:
+        return sum(float(self._distance([lesson])) for lesson in lessons) / len(lessons)
+
+    def _distance(self, lessons: Sequence[Lesson]) -> Tensor:
+        """From the scores that are wanted; offsets held."""
         distances = []
-        for raw_NK, lesson in zip(group_scores(self.network, groups), lessons, strict=True):
+        scores = group_scores(self.network, [lesson.ranked for lesson in lessons])
+        for raw_NK, lesson in zip(scores, lessons, strict=True):
             scores_NK = self.network.standardise(raw_NK)
-            wanted_NK = lesson.teacher_NK if turn is None else lesson.before[turn]
-            distance = listwise_distillation(scores_NK, wanted_NK, self._config.temperature)
+            distance = listwise_distillation(scores_NK, lesson.wanted_NK, self._config.temperature)
             distances.append(distance + _OFFSET * scores_NK.mean(dim=0).square().mean())
         return torch.stack(distances).mean()
 
@@ -138,15 +144,11 @@ def platform_fisher(
     return estimate_fisher(ranker, map(scorer, groups), temperature=config.temperature, probes=config.probes, seed=seed)
 
 
-def _moved(group: RankedGroup, token_C: Tensor) -> RankedGroup:
-    return replace(group, given=under_platform(group.given, token_C))
+def moved(groups: Sequence[RankedGroup], token_C: Tensor) -> list[RankedGroup]:
+    """The same candidates as if they were another platform's."""
+    return [replace(group, given=under_platform(group.given, token_C)) for group in groups]
 
 
 def _pick(part: Part[Lesson]) -> Lesson:
-    lesson = part.group
-    rows_N = part.rows.to(lesson.teacher_NK.device)
-    return Lesson(
-        ranked=lesson.ranked.pick(rows_N),
-        teacher_NK=lesson.teacher_NK[rows_N],
-        before=tuple(scores_NK[rows_N] for scores_NK in lesson.before),
-    )
+    lesson, rows_N = part.group, part.rows.to(part.group.wanted_NK.device)
+    return Lesson(ranked=lesson.ranked.pick(rows_N), wanted_NK=lesson.wanted_NK[rows_N])

@@ -32,7 +32,7 @@ from tcl_core.learning.column import (
     ranked_groups,
     unlabelled_groups,
 )
-from tcl_core.learning.compress import Compress, Teachers, platform_fisher
+from tcl_core.learning.compress import Compress, Teachers, moved, platform_fisher
 from tcl_core.learning.ewc import OnlineEwc
 from tcl_core.learning.knowledge_base import KnowledgeBase
 from tcl_core.learning.lineage import LearnedPlatform
@@ -40,7 +40,7 @@ from tcl_core.learning.phase import Watched, run_phase
 from tcl_core.learning.progress import Progress
 
 KNOWLEDGE, ACTIVE = "knowledge base", "active column"
-_PROGRESS, _COMPRESS, _FISHER = range(3)
+_PROGRESS, _COMPRESS, _FISHER, _REHEARSAL = range(4)
 """Streams of random numbers of one `learn`."""
 
 
@@ -190,23 +190,17 @@ class ContinualLearner(PlatformLearner):
         ranker = copy.deepcopy(before.ranker)
         if not before.useful:
             ranker.load_state_dict(column.ranker.state_dict())
-            found = _appraise(ranker, validation)
-            return ranker, PhaseReport(
-                phase="compress",
-                epochs=0,
-                best_epoch=0,
-                loss=None,
-                validation_pairs=found.pairs,
-                validation_top1=found.top1,
-            )
+            return ranker, _without_passes(_appraise(ranker, validation))
         tokens = _earlier_tokens(before.platforms, data, ranker)
-        teachers = Teachers(column, before.ranker, tokens, self.config.hearsay)
+        teachers = Teachers(column, before.ranker, self.config.hearsay)
         candidates = [*groups, *unlabelled_groups(data.unlabelled, ranker)]
-        course = Compress(ranker, teachers, candidates, before.ewc, self.config)
-        lessons = [teachers.lesson(group) for group in ranked_groups(validation, ranker, self.seed)]
+        course = self._lessons(ranker, teachers, candidates, _rehearsed(tokens, data, candidates, ranker))
+        judged = ranked_groups(validation, ranker, self.seed)
+        lessons = [teachers.new(group) for group in judged]
+        earlier = [[teachers.earlier(group) for group in moved(judged, token)] for token in tokens]
 
         def judge() -> Appraisal:
-            return replace(_appraise(ranker, validation), worth=course.worth(lessons) if lessons else None)
+            return replace(_appraise(ranker, validation), worth=course.worth(lessons, earlier) if lessons else None)
 
         report = run_phase(
             "compress",
@@ -219,9 +213,37 @@ class ContinualLearner(PlatformLearner):
         )
         return ranker, report
 
+    def _lessons(
+        self,
+        ranker: Ranker,
+        teachers: Teachers,
+        candidates: Sequence[RankedGroup],
+        rehearsed: Sequence[Sequence[RankedGroup]],
+    ) -> Compress:
+        before = self._knowledge
+        return Compress(
+            ranker,
+            [teachers.new(group) for group in candidates],
+            [[teachers.earlier(group) for group in each] for each in rehearsed],
+            before.ewc,
+            self.config,
+            np.random.default_rng([self.seed, len(before.platforms), _REHEARSAL]),
+        )
+
     def _fisher_seed(self) -> int:
         """A new one for every platform."""
         return int(np.random.default_rng([self.seed, len(self._knowledge.platforms), _FISHER]).integers(2**31))
+
+
+def _without_passes(found: Appraisal) -> PhaseReport:
+    return PhaseReport(
+        phase="compress",
+        epochs=0,
+        best_epoch=0,
+        loss=None,
+        validation_pairs=found.pairs,
+        validation_top1=found.top1,
+    )
 
 
 def _better(knowledge: float | None, active: float | None) -> str:
@@ -258,3 +280,14 @@ def _earlier_tokens(platforms: Sequence[LearnedPlatform], data: PlatformData, ra
     new = tuple(float(value) for value in _token(data))
     tokens = dict.fromkeys(platform.token for platform in platforms if platform.token != new)
     return [torch.tensor(token, dtype=torch.float32, device=ranker.heads.scale.device) for token in tokens]
+
+
+def _rehearsed(
+    tokens: Sequence[Tensor], data: PlatformData, candidates: Sequence[RankedGroup], ranker: Ranker
+) -> list[list[RankedGroup]]:
+    """What each earlier platform is rehearsed on: what was drawn of it, else the new platform's candidates."""
+    found = []
+    for token in tokens:
+        own = [batch for batch in data.elsewhere if np.array_equal(batch.platform, token.cpu().numpy())]
+        found.append(unlabelled_groups(own, ranker) or moved(candidates, token))
+    return found

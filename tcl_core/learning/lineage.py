@@ -13,6 +13,8 @@ class LearnedPlatform:
         records: labelled candidates that were given.
         token: the platform's context token, as the features give it: a description of hardware, no record.
         name, data_digest: see `checkpoints.LearnedOrigin`; empty until the learner has been saved.
+        target_json, vector_bits: what candidates of this platform are drawn for, to rehearse it; empty until the
+            learner has been saved, and in files of before it was written down.
     """
 
     fingerprint: str
@@ -20,3 +22,5 @@ class LearnedPlatform:
     token: tuple[float, ...]
     name: str = ""
     data_digest: str = ""
+    target_json: str = ""
+    vector_bits: int = 0

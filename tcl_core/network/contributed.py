@@ -1,11 +1,12 @@
 """Operators of onnxruntime's own in operators of the standard, as a file has them that its optimiser has written.
 
 Such a file has convolutions and products with what stood around them inside, normalisations with the sum before them,
-products of bytes with their scales; and layer normalisations in opsets that have none. TVM's frontend knows a few of
+products of bytes with their scales; and layer normalisations in opsets that have none. Language models are written with
+them from the start: attention of groups of heads, with its past and its rotations inside. TVM's frontend knows a few of
 them and not all of their forms. What they were made of is found again by later passes, `layer_norms` first of all.
 
 What is left as it is, and refused later by name: second results of normalisations that something reads, an attention
-that packs its inputs, looks back only or is given lengths.
+that shares a buffer with its past, is given several sequences of other lengths, or packs keys with values.
 """
 
 from __future__ import annotations

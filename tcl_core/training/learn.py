@@ -13,15 +13,17 @@ from tcl_core.checkpoints import CheckpointFile, Origin, describe, lineage_after
 from tcl_core.checkpoints.shelf import new_path, note
 from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig
 from tcl_core.cost_model.base import EpochWatch
+from tcl_core.dataset import Split
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
+from tcl_core.evaluation.platforms import DRAWN
 from tcl_core.events import CancelToken
-from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
+from tcl_core.features import LAYOUT
 from tcl_core.learning import LearnReport, PlatformData
 from tcl_core.learning.checkpoints import LearnedOrigin, load_learner, save_learner
 from tcl_core.learning.continual import ContinualLearner
-from tcl_core.search.population import DecisionSpace
 from tcl_core.store import Workspace
+from tcl_core.training.elsewhere import drawn_elsewhere
 from tcl_core.training.lesson import Lesson, open_lesson
 from tcl_core.training.platform_choice import choose_platform
 from tcl_core.training.train import PhaseWatch, check_out
@@ -38,6 +40,7 @@ class LearnConfig:
         out: the checkpoint's file; None for a new one in the workspace.
         learner: how to learn; None for the parent's way.
         unlabelled: random candidates drawn from each sketch of the tasks that teach; nobody measured them.
+        elsewhere: the same for each platform that the parent has learned.
     """
 
     workspace: str
@@ -46,6 +49,7 @@ class LearnConfig:
     seed: int | None = None
     out: str | None = None
     unlabelled: int = 64
+    elsewhere: int = DRAWN
     cost_model: CostModelConfig = field(default_factory=CostModelConfig)
     learner: LearnerConfig | None = None
 
@@ -85,8 +89,9 @@ def learn(config: LearnConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
         check_out(workspace, config.out, config.parent)
         learner = _learner(config, parent)
         lesson = open_lesson(workspace, platform)
+        drawn = tuple(_elsewhere(config, workspace, lesson, learner, phase, cancel))
         phase(f"progress and compress, {lesson.records:,} records of {platform.name}")
-        report = learner.learn(_data(config, lesson, learner.seed), watch, cancel)
+        report = learner.learn(_data(config, lesson, learner.seed, drawn), watch, cancel)
         phase("testing on held-out networks")
         metrics = tuple(_metrics(lesson, learner, report).items())
         origin = Origin(
@@ -139,26 +144,36 @@ def _learner(config: LearnConfig, parent: CheckpointFile | None) -> ContinualLea
     return learner
 
 
-def _data(config: LearnConfig, lesson: Lesson, seed: int) -> PlatformData:
+def _data(config: LearnConfig, lesson: Lesson, seed: int, elsewhere: tuple[TokenBatch, ...]) -> PlatformData:
     platform, split = lesson.platform.fingerprint, lesson.split
+    generator = np.random.default_rng(seed)
     return PlatformData(
         platform=platform,
         groups=lesson.groups.groups(split.train, platform),
         validation=lesson.groups.groups(split.validation, platform),
-        unlabelled=tuple(_unlabelled(lesson, config.unlabelled, np.random.default_rng(seed))),
+        unlabelled=tuple(lesson.groups.drawn(split.train, platform, config.unlabelled, generator)),
+        elsewhere=elsewhere,
     )
 
 
-def _unlabelled(lesson: Lesson, count: int, generator: np.random.Generator) -> Iterator[TokenBatch]:
-    """Random candidates of the tasks that teach."""
-    hardware = platform_features(lesson.platform)
-    for key in lesson.split.train:
-        context = task_features(lesson.dataset.tasks[key])
-        for sketch in lesson.dataset.sketches.get((key, lesson.platform.fingerprint), ()):
-            space = DecisionSpace(sketch)
-            choices = space.whole() if space.size <= count else space.random(count, generator)
-            if len(choices):
-                yield TokenTemplate(sketch, context, hardware).featurise(space.population(choices))
+def _elsewhere(
+    config: LearnConfig,
+    workspace: Workspace,
+    lesson: Lesson,
+    learner: ContinualLearner,
+    phase: PhaseWatch,
+    cancel: CancelToken,
+) -> Iterator[TokenBatch]:
+    teaching = {network.digest for network in lesson.dataset.networks if network.split is Split.TRAIN}
+    return drawn_elsewhere(
+        [network for network in workspace.networks() if network.digest in teaching],
+        {*lesson.split.validation, *lesson.split.test},
+        [each for each in learner.knowledge.platforms if each.fingerprint != lesson.platform.fingerprint],
+        config.elsewhere,
+        np.random.default_rng([learner.seed, len(learner.knowledge.platforms)]),
+        phase,
+        cancel,
+    )
 
 
 def _metrics(lesson: Lesson, learner: ContinualLearner, report: LearnReport) -> dict[str, float]:

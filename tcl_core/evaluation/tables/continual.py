@@ -133,7 +133,8 @@ class ContinualResult(TableResult):
         return (
             listed[0].upper() + listed[1:] + ".",
             f"A random {percent(self.share)} of each platform's training records, the same for all learners; the rest "
-            "of their pools without labels. Columns before a platform is learned are zero-shot. Forgetting is the "
+            "of their pools without labels, and candidates of the training networks on the other platforms, drawn anew "
+            "from their sketches. Columns before a platform is learned are zero-shot. Forgetting is the "
             "mean over platforms of the best top-1 ever minus the last. Only multi-task is given the records of "
             "earlier platforms.",
         )

@@ -79,6 +79,18 @@ def test_the_platform_token_can_be_left_out(groups: Groups) -> None:
         np.testing.assert_array_equal(with_token.fields, without.fields)
 
 
+def test_candidates_are_drawn_from_sketches_and_no_record_is_read(dataset: Dataset) -> None:
+    blank = Groups(replace(dataset, records={}))
+    drawn = list(blank.drawn(TRAIN[:2], WEAK, 5, np.random.default_rng(0)))
+    sketches = [sketch for key in TRAIN[:2] for sketch in dataset.sketches[key, WEAK]]
+    assert [len(batch) for batch in drawn] == [min(DecisionSpace(sketch).size, 5) for sketch in sketches]
+    token = platform_features(dataset.platforms[WEAK])
+    assert all(np.array_equal(batch.platform, token) for batch in drawn)
+    blind = list(blank.without_platform_token().drawn(TRAIN[:2], WEAK, 5, np.random.default_rng(0)))
+    assert not any(batch.platform.any() for batch in blind)
+    assert all(np.array_equal(one.fields, other.fields) for one, other in zip(drawn, blind, strict=True))
+
+
 def test_what_is_not_there_and_what_only_failed(dataset: Dataset) -> None:
     failed = tuple(one for one in dataset.records["a", WEAK] if one.failure)
     groups = Groups(replace(dataset, records={**dataset.records, ("a", WEAK): failed, ("b", WEAK): ()}))

@@ -14,17 +14,20 @@ from learning_fakes import (
     LEARNER,
     OFFLINE,
     QUICK_LEARNER,
+    TOKENS,
     StopAfter,
+    labels_of,
     platform_data,
     rank_correlation,
     token_batch,
     token_group,
 )
 
+from tcl_core.batches import TaskGroup, TokenBatch
 from tcl_core.errors import Interrupted
-from tcl_core.learning import make_learner
-from tcl_core.learning.column import ranked_groups, score_group, under_platform
-from tcl_core.learning.compress import Compress, Teachers
+from tcl_core.learning import PlatformData, make_learner
+from tcl_core.learning.column import ranked_groups, score_group
+from tcl_core.learning.compress import Compress, Teachers, moved
 from tcl_core.learning.continual import ACTIVE, KNOWLEDGE, ContinualLearner
 from tcl_core.learning.ewc import OnlineEwc
 
@@ -186,31 +189,71 @@ def test_a_knowledge_base_that_answers_as_its_teachers_has_nothing_to_learn():
     learner.learn(platform_data("a", **SMALL))
     ranker, column = learner.knowledge.ranker, learner.column
     groups = ranked_groups([token_group("b", 0)], ranker, seed=0)
-    teachers = Teachers(column, ranker, [torch.tensor([1.0, 0.0, 0.2])], hearsay=0.5)
-    course = Compress(ranker, teachers, groups, OnlineEwc.loose(ranker), replace(LEARNER, ewc=0.0))
-    shift = float(course.worth(course.groups))
-    offset = 0.01 * sum(
-        float(scores.mean(dim=0).square().mean())
-        for lesson in course.groups
-        for scores in (lesson.teacher_NK, *lesson.before)
-    )
-    assert shift == pytest.approx(-offset, abs=1e-6)
+    teachers = Teachers(column, ranker, hearsay=0.5)
+    lessons = [teachers.new(group) for group in groups]
+    earlier = [teachers.earlier(group) for group in moved(groups, torch.tensor(TOKENS["a"]))]
+    config = replace(LEARNER, ewc=0.0)
+    course = Compress(ranker, lessons, [earlier], OnlineEwc.loose(ranker), config, np.random.default_rng(0))
+    offset = 0.01 * sum(float(each.wanted_NK.mean(dim=0).square().mean()) for each in (*lessons, *earlier))
+    assert course.worth(lessons, [earlier]) == pytest.approx(-offset, abs=1e-6)
 
 
 def test_of_an_earlier_platform_the_column_is_heard_by_its_share():
     learner = quick()
     learner.learn(platform_data("a", **SMALL))
     learner.learn(platform_data("b", **SMALL))
-    ranker, column, token = learner.knowledge.ranker, learner.column, torch.tensor([1.0, 0.0, 0.2])
-    group, *_ = ranked_groups([token_group("b", 0)], ranker, seed=0)
-    deaf, half, trusting = (
-        Teachers(column, ranker, [token], hearsay=share).lesson(group).before[0] for share in (0.0, 0.5, 1.0)
-    )
-    earlier = replace(group, given=under_platform(group.given, token))
-    assert torch.equal(deaf, ranker.standardise(score_group(ranker, earlier)))
-    assert torch.equal(trusting, column.ranker.standardise(score_group(column, earlier)))
+    ranker, column = learner.knowledge.ranker, learner.column
+    groups = ranked_groups([token_group("b", 0)], ranker, seed=0)
+    (group,) = moved(groups, torch.tensor(TOKENS["a"]))
+    deaf, half, trusting = (Teachers(column, ranker, share).earlier(group).wanted_NK for share in (0.0, 0.5, 1.0))
+    assert torch.equal(deaf, ranker.standardise(score_group(ranker, group)))
+    assert torch.equal(trusting, column.ranker.standardise(score_group(column, group)))
     assert not torch.allclose(deaf, trusting, atol=1e-2)
     torch.testing.assert_close(half, (deaf + trusting) / 2)
+
+
+def test_an_earlier_platform_is_rehearsed_on_candidates_of_its_own():
+    """Of others, the new one among them, none is taken."""
+
+    def drawn(platform: str) -> tuple[TokenBatch, ...]:
+        return tuple(token_batch(platform, 400 + task, 16, seed=4) for task in range(3))
+
+    told = {}
+    for name, elsewhere in {"none": (), "others": drawn("b") + drawn("c"), "own": drawn("a")}.items():
+        learner = quick()
+        learner.learn(platform_data("a", **SMALL))
+        learner.learn(replace(platform_data("b", **SMALL), elsewhere=elsewhere))
+        told[name] = numbers(learner)
+    assert same(told["none"], told["others"])
+    assert not same(told["none"], told["own"])
+
+
+def test_what_is_rehearsed_on_its_own_candidates_is_kept_where_those_lie():
+    """The second platform's candidates lie in one half of what decides, the first one's in the other."""
+
+    def on_its_own_side(platform: str, tasks: range, *, upper: bool) -> list[TokenBatch]:
+        batches = [token_batch(platform, task, 32, seed=5) for task in tasks]
+        for batch in batches:
+            batch.fields[:, 2:5, 0] = batch.fields[:, 2:5, 0] / 2 + upper / 2
+        return batches
+
+    def data(platform: str, *, upper: bool) -> PlatformData:
+        groups = [
+            TaskGroup(task_key=f"{number}", batches=(batch,), labels=labels_of(platform, (batch,)))
+            for number, batch in enumerate(on_its_own_side(platform, range(12), upper=upper))
+        ]
+        return PlatformData(platform=platform, groups=tuple(groups), validation=())
+
+    asked = on_its_own_side("a", range(500, 508), upper=False)
+    found = {}
+    for name, drawn in {"moved": [], "own": on_its_own_side("a", range(400, 412), upper=False)}.items():
+        learner = ContinualLearner(replace(LEARNER, ewc=0.0, hearsay=0.0), COST_MODEL, LAYOUT, 0)
+        learner.learn(data("a", upper=False))
+        before = [learner.predict_knowledge(batch).scores for batch in asked]
+        learner.learn(replace(data("b", upper=True), elsewhere=tuple(drawn)))
+        after = [learner.predict_knowledge(batch).scores for batch in asked]
+        found[name] = np.mean([np.corrcoef(one, other)[0, 1] for one, other in zip(before, after, strict=True)])
+    assert found["own"] > found["moved"] + 0.1
 
 
 def test_platforms_that_the_features_cannot_tell_apart_are_not_rehearsed_against_each_other():

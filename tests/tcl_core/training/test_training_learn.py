@@ -72,7 +72,22 @@ def test_the_next_platform_opens_no_record_of_the_one_before(
     assert second.checkpoint.numbers == first.checkpoint.numbers  # constant size
 
 
-def test_the_guard_of_the_test_above_works(collected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_that_teach_are_drawn_from_for_the_platform_before(collected: Path, first: LearnedReport) -> None:
+    """Their files are none here, which is told; held-out networks are not asked for."""
+    told: list[str] = []
+    config = LearnConfig(
+        workspace=str(collected), platform="test-cpu-1", parent=str(first.checkpoint.path), cost_model=SMALL
+    )
+    learn(replace(config, learner=SHORT), lambda _: None, told.append, CancelToken())
+    (line,) = [line for line in told if "left out of the rehearsal" in line]
+    assert "/models/" in line
+    (learned,) = describe_learned(first.checkpoint.path).platforms
+    assert first.checkpoint.origin is not None
+    platform = first.checkpoint.origin.platform
+    assert (learned.target_json, learned.vector_bits) == (platform.target_json, platform.features.vector_bits)
+
+
+def test_the_guard_against_other_records_works(collected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid_other_platforms(monkeypatch, "test-cpu-1")
     with pytest.raises(AssertionError, match="another platform"):
         run(collected, "cpu:x86-64-v3/2", None)
