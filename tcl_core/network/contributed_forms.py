@@ -1,19 +1,21 @@
-"""What each of onnxruntime's operators is in those of the standard (`contributed`), attention aside."""
+"""What each of onnxruntime's operators is in those of the standard (`simpler_nodes`), attention aside."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.numpy_helper
+from numpy.typing import NDArray
 
 from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import attributes_of
 
-_AXES_BY_INPUT = 18
+AXES_BY_INPUT = 18
 """Opset from which `ReduceMean` takes its axes as an input."""
 _SUM_BY_INPUT = 13
 """The same of `ReduceSum`."""
@@ -37,6 +39,7 @@ class New:
 
     Attributes:
         sizes, types: dimensions and element types by tensor, as far as they are known.
+        constants: small initializers by name.
     """
 
     node: Any
@@ -44,6 +47,7 @@ class New:
     sizes: Mapping[str, Sequence[int]]
     types: Mapping[str, int]
     opset: int
+    constants: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -65,6 +69,16 @@ class New:
         if any(self.node.output[at : at + 1] not in ([], [""]) for at in others):
             raise Stays
 
+    def constant(self, name: str) -> NDArray[Any]:
+        """The value of an input.
+
+        Raises:
+            Stays: it is no constant.
+        """
+        if name not in self.constants:
+            raise Stays
+        return np.asarray(onnx.numpy_helper.to_array(self.constants[name]))
+
     def number(self, value: float) -> str:
         """A constant beside float32.
 
@@ -85,7 +99,7 @@ class New:
 
     def mean(self, value: str) -> str:
         """Along the last axis."""
-        if self.opset >= _AXES_BY_INPUT:
+        if self.opset >= AXES_BY_INPUT:
             return self.maker.node("ReduceMean", value, self.maker.weight(np.array([-1])))
         return self.maker.node("ReduceMean", value, axes=[-1])
 

@@ -1,4 +1,4 @@
-"""onnxruntime's `GroupQueryAttention` in operators of the standard (`contributed`), of one sequence.
+"""onnxruntime's `GroupQueryAttention` in operators of the standard (`simpler_nodes`), of one sequence.
 
 Several heads ask what one head of keys and values knows, as language models have it. How many tokens there are with
 those of the past is told as the network runs: what is new is put behind them, and nobody looks ahead. Behind

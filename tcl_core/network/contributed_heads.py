@@ -1,4 +1,4 @@
-"""onnxruntime's `MultiHeadAttention` and `Attention` in operators of the standard (`contributed`).
+"""onnxruntime's `MultiHeadAttention` and `Attention` in operators of the standard (`simpler_nodes`).
 
 Shapes: [batch, heads, tokens, values] of what is asked, known and worth.
 """

@@ -1,4 +1,4 @@
-"""onnxruntime's `RotaryEmbedding` in operators of the standard (`contributed`): values turned by where their token is.
+"""onnxruntime's `RotaryEmbedding` in operators of the standard (`simpler_nodes`): values turned by their token's place.
 
 Shapes: a table has a row of cosines, or of sines, for each place, [places, pairs].
 """

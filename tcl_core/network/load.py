@@ -18,8 +18,8 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
-from tcl_core.network.contributed import in_default_domain
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
+from tcl_core.network.simpler_nodes import in_default_domain
 from tcl_core.network.simplify import simplify
 from tcl_core.network.skeleton import take_shapes, without_weights
 

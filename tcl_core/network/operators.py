@@ -14,12 +14,12 @@ from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
 
 from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
-from tcl_core.network.contributed import spell_out_contributed
 from tcl_core.network.functions import inline_local, inline_standard
 from tcl_core.network.group_norms import spell_out_group_norms
 from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches
 from tcl_core.network.opsets import raise_opset
 from tcl_core.network.recurrent import RECURRENT, obstacle
+from tcl_core.network.simpler_nodes import spell_out_nodes
 from tcl_core.network.skeleton import with_weights, without_weights
 from tcl_core.network.whole_numbers import spell_out_whole_numbers
 
@@ -60,7 +60,7 @@ def spell_out(model: Any) -> Any:
     A network of an old opset is brought to `opsets.TARGET` on the way, before anything reads its nodes.
     """
     light = without_weights(model)
-    standard = spell_out_whole_numbers(spell_out_contributed(inline_local(light)))
+    standard = spell_out_whole_numbers(spell_out_nodes(inline_local(light)))
     made = spell_out_group_norms(raise_opset(standard))
     tried: set[str] = set()
     # A definition may hold operators that again are lacking.

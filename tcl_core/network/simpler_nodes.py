@@ -1,9 +1,10 @@
-"""Operators of onnxruntime's own in operators of the standard, as a file has them that its optimiser has written.
+"""Operators of onnxruntime's own, and some of the standard that TVM's frontend lacks, in other ones of the standard.
 
-Such a file has convolutions and products with what stood around them inside, normalisations with the sum before them,
-products of bytes with their scales; and layer normalisations in opsets that have none. Language models are written with
-them from the start: attention of groups of heads, with its past and its rotations inside. TVM's frontend knows a few of
-them and not all of their forms. What they were made of is found again by later passes, `layer_norms` first of all.
+A file that onnxruntime's optimiser has written has convolutions and products with what stood around them inside,
+normalisations with the sum before them, products of bytes with their scales; and layer normalisations in opsets that
+have none. Language models are written with them from the start: attention of groups of heads, with its past and its
+rotations inside. TVM's frontend knows a few of them and not all of their forms. What they were made of is found again
+by later passes, `layer_norms` first of all.
 
 What is left as it is, and refused later by name: second results of normalisations that something reads, an attention
 that shares a buffer with its past, is given several sequences of other lengths, or packs keys with values.
@@ -23,8 +24,9 @@ from tcl_core.network.contributed_groups import group_query_attention
 from tcl_core.network.contributed_heads import multi_head_attention, packed_attention
 from tcl_core.network.contributed_turns import rotary_embedding
 from tcl_core.network.maker import Maker
-from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, opset_of
 from tcl_core.network.shapes import known_sizes
+from tcl_core.network.standard_forms import STANDARD_FORMS
 
 _FORMS: dict[str, Callable[[New], None]] = {
     **CONTRIBUTED_FORMS,
@@ -35,7 +37,7 @@ _FORMS: dict[str, Callable[[New], None]] = {
 }
 
 
-def spell_out_contributed(model: Any) -> Any:
+def spell_out_nodes(model: Any) -> Any:
     """A copy without those operators; the model itself where it has none. Branches of `If` are not looked into."""
     if not any(_spelling(node, opset_of(model)) for node in model.graph.node):
         return model
@@ -59,11 +61,14 @@ def _spell_out_known(model: Any) -> bool:
     sizes = known_sizes(inferred)
     types = {each.name: each.type.tensor_type.elem_type for each in (*inferred.input, *inferred.value_info)}
     types |= {each.name: each.data_type for each in inferred.initializer}
+    constants = {**_constants(model), **{each.name: each for each in model.graph.initializer}}
+    sizes |= {name: tuple(each.dims) for name, each in constants.items()}
     nodes: list[Any] = []
     changed = False
     for node in model.graph.node:
         spell = _spelling(node, opset)
-        new = New(node=node, maker=Maker(node.output[0], opset), sizes=sizes, types=types, opset=opset)
+        maker = Maker(node.output[0], opset)
+        new = New(node=node, maker=maker, sizes=sizes, types=types, opset=opset, constants=constants)
         try:
             if spell:
                 spell(new)
@@ -78,7 +83,17 @@ def _spell_out_known(model: Any) -> bool:
     return changed
 
 
+def _constants(model: Any) -> dict[str, Any]:
+    """Those that are nodes."""
+    values = {
+        node.output[0]: attributes_of(node).get("value") for node in model.graph.node if node.op_type == "Constant"
+    }
+    return {name: value for name, value in values.items() if isinstance(value, onnx.TensorProto)}
+
+
 def _spelling(node: Any, opset: int) -> Callable[[New], None] | None:
     if in_default_domain(node, opset):
         return DEFAULT_FORMS[node.op_type]
+    if node.domain in STANDARD:
+        return STANDARD_FORMS.get(node.op_type)
     return _FORMS.get(node.op_type) if node.domain == CONTRIBUTED else None

@@ -1,0 +1,145 @@
+"""Operators of the standard that TVM's frontend lacks and the standard defines by no simpler ones (`simpler_nodes`).
+
+Shape legend: L values of a signal, N of a frame or a transform, K frequencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+
+from tcl_core.network.contributed_forms import AXES_BY_INPUT, New, Stays
+from tcl_core.network.maker import Array
+
+_AXIS_BY_INPUT = 20
+"""Opset from which `DFT` takes its axis as an input."""
+_LAST = {"axis": -1}
+
+
+def _short_time_transform(new: New) -> None:
+    """Of real signals [batch, L], [batch, L, 1]: a convolution, the window of a frame in its weights."""
+    signal, step, window, length = new.inputs(4)
+    size, node, maker = new.sizes.get(signal, ()), new.maker.node, new.maker
+    hop = int(new.constant(step).item())
+    frame = int(new.constant(length).item()) if length else next(iter(new.sizes.get(window, ())), -1)
+    if len(size) not in (2, 3) or size[2:] not in ((), (1,)) or -1 in size or frame < 1 or frame > size[1]:
+        raise Stays
+    kept = frame // 2 + 1 if new.attributes.get("onesided", 1) else frame
+    waves_KN = np.moveaxis(_waves(frame, kept, frame), 0, -1).reshape(2 * kept, 1, frame)
+    weights = maker.weight(waves_KN.astype(np.float32))
+    new.number(0)  # float32 alone
+    if window:
+        weights = node("Mul", weights, window)
+    spectra = node("Conv", maker.reshape(signal, size[0], 1, size[1]), weights, strides=[hop])
+    frames = (size[1] - frame) // hop + 1
+    by_frequency = maker.reshape(spectra, size[0], kept, 2, frames)
+    node("Transpose", by_frequency, perm=[0, 3, 1, 2], output=new.output)
+
+
+def _transform(new: New) -> None:
+    """Of one axis, real [..., L, 1] or complex [..., L, 2]: a product with the matrix of the transform."""
+    value, length, axis_input = new.inputs(3)
+    size, attributes, maker = new.sizes.get(value, ()), new.attributes, new.maker
+    rank, inverse, onesided = len(size), attributes.get("inverse", 0), attributes.get("onesided", 0)
+    axis = _axis(new, axis_input) % max(rank, 1)
+    if rank < 2 or -1 in size or axis == rank - 1 or (inverse and onesided):
+        raise Stays
+    new.number(0)  # float32 alone
+    period = int(new.constant(length).item()) if length else size[axis]
+    kept, used, parts = period // 2 + 1 if onesided else period, min(size[axis], period), size[-1]
+    others = [at for at in range(rank - 1) if at != axis]
+    order = [*others, axis, rank - 1]
+    moved = maker.node("Transpose", value, perm=order) if order != sorted(order) else value
+    if used < size[axis]:
+        moved = maker.first(moved, used, rank - 2)
+    outer = [size[at] for at in others]
+    matrix = maker.weight(_matrix(used, kept, period, parts, inverse=bool(inverse)))
+    product = maker.node("MatMul", maker.reshape(moved, *outer, used * parts), matrix)
+    if order == sorted(order):
+        maker.reshape(product, *outer, kept, 2, output=new.output)
+    else:
+        back = [order.index(at) for at in range(rank)]
+        maker.node("Transpose", maker.reshape(product, *outer, kept, 2), perm=back, output=new.output)
+
+
+def _axis(new: New, axis: str) -> int:
+    if new.opset < _AXIS_BY_INPUT:
+        return int(new.attributes.get("axis", 1))
+    return int(new.constant(axis).item()) if axis else -2
+
+
+def _matrix(used: int, kept: int, period: int, parts: int, *, inverse: bool) -> Array:
+    """[used x parts, kept x 2], parts being the real one alone or both."""
+    waves = _waves(used, kept, period)
+    if inverse:
+        waves = waves * np.array([1, -1]) / period
+    imaginary = np.stack([-waves[..., 1], waves[..., 0]], axis=-1)
+    rows = np.stack([waves, imaginary][:parts], axis=1)
+    return rows.reshape(used * parts, kept * 2).astype(np.float32)
+
+
+def _waves(count: int, kept: int, period: int) -> Array:
+    """Cosines and minus sines [count, kept, 2]: what a transform of `period` values multiplies each of them by."""
+    angles = 2 * np.pi / period * (np.outer(np.arange(count), np.arange(kept)) % period)
+    return np.stack([np.cos(angles), -np.sin(angles)], axis=-1)
+
+
+def _normalisation(new: New) -> None:
+    """By the sum of magnitudes or the root of the sum of squares along an axis; what is all zero stays so."""
+    (value,), node, axis = new.node.input, new.maker.node, int(new.attributes.get("axis", -1))
+    kind = "ReduceL1" if new.attributes.get("p", 2) == 1 else "ReduceL2"
+    if new.opset >= AXES_BY_INPUT:
+        length = node(kind, value, new.maker.weight(np.array([axis])), keepdims=1)
+    else:
+        length = node(kind, value, axes=[axis], keepdims=1)
+    node("Div", value, node("Max", length, new.number(float(np.finfo(np.float32).tiny))), output=new.output)
+
+
+def _norm_of_everything(new: New) -> None:
+    """By the root mean square of all axes, as of one row: TVM's kernel wants one axis more (0.27)."""
+    value, scale = new.inputs(2)
+    size, maker = new.sizes.get(value, ()), new.maker
+    if not size or -1 in size or new.attributes.get("axis", -1) % len(size):
+        raise Stays
+    row = maker.node(
+        "RMSNormalization", maker.reshape(value, 1, -1), maker.reshape(scale, -1), **new.attributes | _LAST
+    )
+    maker.reshape(row, *size, output=new.output)
+
+
+def _written_cache(new: New) -> None:
+    """Of one sequence, or of one new entry for each of several: every entry is read from the old ones or the new."""
+    cache, update, places = new.inputs(3)
+    size, more, node, maker = new.sizes.get(cache, ()), new.sizes.get(update, ()), new.maker.node, new.maker
+    axis = int(new.attributes.get("axis", -2)) % max(len(size), 1)
+    if not size or len(more) != len(size) or -1 in (*size, *more) or axis == 0:
+        raise Stays
+    longest, written = size[axis], more[axis]
+    if written != 1 and size[0] != 1:
+        raise Stays
+    first = node("Cast", places, to=onnx.TensorProto.INT64) if places else maker.weight(np.zeros(size[0], np.int64))
+    place = node("Sub", maker.weight(np.arange(longest)), maker.reshape(first, -1, 1))
+    if new.attributes.get("mode", b"linear") == b"circular":
+        place = node("Mod", place, maker.weight(np.array([longest])))
+    if written == 1:
+        shape = [size[0], *[1] * (axis - 1), longest, *[1] * (len(size) - axis - 1)]
+        is_new = node("Equal", maker.reshape(place, *shape), maker.weight(np.array(0)))
+        node("Where", is_new, update, cache, output=new.output)
+        return
+    outside = node(
+        "Or", node("Less", place, maker.weight(np.array(0))), node("Less", maker.weight(np.array(written - 1)), place)
+    )
+    row = node("Where", outside, maker.weight(np.arange(longest)), node("Add", place, maker.weight(np.array(longest))))
+    node("Gather", node("Concat", cache, update, axis=axis), maker.reshape(row, -1), output=new.output, axis=axis)
+
+
+STANDARD_FORMS: dict[str, Callable[[New], None]] = {
+    "DFT": _transform,
+    "LpNormalization": _normalisation,
+    "RMSNormalization": _norm_of_everything,
+    "STFT": _short_time_transform,
+    "TensorScatter": _written_cache,
+}
+"""By name, of the standard's domain."""

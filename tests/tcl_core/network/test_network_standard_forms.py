@@ -1,0 +1,96 @@
+"""Operators of the standard that the frontend lacks: what onnxruntime makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tcl_core.network.contributed_cases import Case, X, agree, floats, refused
+
+WINDOW = np.hanning(16).astype(np.float32)
+SIGNAL = {X: floats(2, 50, 1), "step": np.array(6), "window": WINDOW, "length": np.array(16)}
+CONSTANT = ["step", "window", "length"]
+
+
+def transform(shape: tuple[int, ...], *, length: int = 0, axis: int | None = None, **attributes: Any) -> Case:
+    given = {X: floats(*shape)}
+    given |= {"length": np.array(length)} if length else {}
+    if attributes.get("opset", 17) >= 20 and axis is not None:
+        given["at"] = np.array(axis)
+    elif axis is not None:
+        attributes["axis"] = axis
+    names = [name if name in given else "" for name in (X, "length", "at")]
+    while not names[-1]:
+        names.pop()
+    constants = [name for name in given if name != X]
+    return Case("DFT", given, names=names, constants=constants, domain="", **attributes)
+
+
+def cached(batch: int, new: int, places: dict[str, Any], *, axis: int = 2, **attributes: Any) -> Case:
+    """Eight entries, of which some are new."""
+    sizes = [[batch, 2, 3, 4], [batch, 2, 3, 4]]
+    sizes[0][axis], sizes[1][axis] = 8, new
+    given = {X: floats(*sizes[0]), "new": floats(*sizes[1]), **places}
+    return Case("TensorScatter", given, domain="", opset=24, axis=axis, **attributes)
+
+
+CASES = [
+    Case("STFT", SIGNAL, constants=CONSTANT, domain=""),
+    Case("STFT", SIGNAL, constants=CONSTANT, domain="", onesided=0),
+    Case("STFT", {**SIGNAL, X: floats(2, 50)}, constants=CONSTANT, domain=""),
+    Case("STFT", SIGNAL, names=[X, "step", "window"], constants=CONSTANT, domain=""),
+    Case(
+        "STFT",
+        {X: floats(1, 40, 1), "step": np.array(5), "length": np.array(15)},
+        names=[X, "step", "", "length"],
+        constants=["step", "length"],
+        domain="",
+    ),
+    Case("STFT", SIGNAL, constants=["step", "length"], domain=""),
+    transform((2, 12, 1)),
+    transform((2, 12, 2)),
+    transform((2, 12, 1), onesided=1),
+    transform((2, 13, 1), onesided=1),
+    transform((2, 12, 2), inverse=1),
+    transform((2, 12, 1), length=16),
+    transform((2, 12, 1), length=9),
+    transform((2, 5, 12, 1), axis=1),
+    transform((2, 5, 12, 1), axis=2, onesided=1),
+    transform((2, 5, 12, 2), axis=1, opset=20),
+    transform((2, 5, 12, 2), opset=20),
+    Case("LpNormalization", {X: floats(3, 4, 5)}, domain=""),
+    Case("LpNormalization", {X: floats(3, 4, 5)}, domain="", axis=1, p=1),
+    Case("LpNormalization", {X: floats(3, 4, 5) * np.array([[1], [0], [1], [1]], np.float32)}, domain="", opset=18),
+    Case("RMSNormalization", {X: floats(3, 4), "scale": floats(3, 4)}, domain="", opset=23, axis=0, epsilon=0.1),
+    Case("RMSNormalization", {X: floats(5), "scale": floats(5)}, domain="", opset=23),
+    Case("RMSNormalization", {X: floats(1, 5), "scale": floats(1, 5)}, domain="", opset=23, axis=0),
+    Case("RMSNormalization", {X: floats(3, 4), "scale": floats(4)}, domain="", opset=23),
+    cached(1, 3, {"at": np.array([2])}),
+    cached(1, 3, {"at": np.array([6])}, mode="circular"),
+    cached(2, 1, {"at": np.array([2, 5])}),
+    cached(2, 1, {"at": np.array([2, 13])}, mode="circular"),
+    cached(1, 3, {}),
+    cached(1, 2, {"at": np.array([4])}, axis=1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_results_are_onnxruntimes(tools: Any, case: Case) -> None:
+    agree(tools, case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("STFT", SIGNAL, constants=["window", "length"], domain=""),
+        Case("STFT", {**SIGNAL, X: floats(2, 50, 2)}, constants=CONSTANT, domain="", onesided=0),
+        Case("DFT", {X: floats(2, 12, 1), "length": np.array(8)}, domain=""),
+        transform((2, 7, 2), inverse=1, onesided=1, opset=20),
+        cached(2, 3, {"at": np.array([2, 5])}),
+    ],
+    ids=repr,
+)
+def test_other_forms_are_refused_by_name(tools: Any, case: Case) -> None:
+    refused(tools, case)
