@@ -174,7 +174,7 @@ def compare(
 def _checked(
     request: CompareRequest, inputs: Mapping[str, Any], ours: list[Any], theirs: list[Any]
 ) -> tuple[OutputCheck, ...]:
-    """Of each output; where one differs, once more against an onnxruntime whose sums of bytes do not saturate."""
+    """Of each output; where one differs, once more against an onnxruntime that is as exact as it can be."""
 
     def against(reference: list[Any]) -> tuple[OutputCheck, ...]:
         return check_outputs(request.outputs, ours, reference, request.config.rtol, request.config.atol)

@@ -33,6 +33,7 @@ module                    what it does
 ``whole_numbers``         operators on quantised tensors as floats that hold whole numbers            (onnx, tvm)
 ``empties``               tensors without elements left out                                          (onnx)
 ``operators``             operators nobody can import, by node                                       (onnx, tvm)
+``few_bits``              products by weights of few bits, which the frontend makes a kernel of        (tvm)
 ``frontend``              TVM's importer of ONNX, its mistakes mended                                (tvm)
 ``importer``              the model -> a fused relax module and its tasks                            (tvm)
 ``constants``             reshaped weights folded by NumPy                                           (tvm)

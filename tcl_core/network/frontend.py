@@ -16,6 +16,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
+from tcl_core.network import few_bits
 from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
 from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
 
@@ -59,13 +60,18 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
     at_node = ""
     at_operator = ""
 
-    def __init__(self, *, polynomials: bool) -> None:
-        """`polynomials`: instead of libm, in kernels that are written here."""
+    def __init__(self, *, polynomials: bool, lanes: int) -> None:
+        """
+        Args:
+            polynomials: instead of libm, in kernels that are written here.
+            lanes: of a vector of float32.
+        """
         super().__init__({}, "float32")
-        self._polynomials = polynomials
+        self._polynomials, self._lanes = polynomials, lanes
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
-        others = [node for node in graph.node if node.op_type != RECURRENCE and node.op_type not in _NORMS]
+        known = {RECURRENCE, few_bits.OPERATOR, *_NORMS}
+        others = [node for node in graph.node if node.op_type not in known]
         super()._check_for_unsupported_ops(SimpleNamespace(node=others))
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
@@ -73,6 +79,8 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         self.at_operator = op_name
         if op_name == RECURRENCE:
             return _recurrence(self.bb, inputs, attrs, polynomials=self._polynomials)
+        if op_name == few_bits.OPERATOR:
+            return few_bits.few_bits_product(self.bb, inputs, attrs, self._lanes)
         if op_name in _NORMS:
             return self.bb.normalize(_NORMS[op_name](*inputs, attrs))
         own = super()._convert_operator

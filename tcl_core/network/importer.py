@@ -25,7 +25,7 @@ from tcl_core.network.fast_math import fast_math
 from tcl_core.network.frontend import Frontend
 from tcl_core.network.joints import end_at_joints
 from tcl_core.network.load import LoadedNetwork
-from tcl_core.network.nodes import OWN, opset_of
+from tcl_core.network.nodes import CONTRIBUTED, OWN, opset_of
 from tcl_core.network.panels import lay_out_weights
 from tcl_core.network.quantized import is_quantized, round_by_operator, spell_out_quantization
 from tcl_core.network.schedule_rules import fit_for_schedules
@@ -69,16 +69,17 @@ def import_network(
     counts = operators.count_operators(loaded.model)
     target = Target(json.loads(target_json))
     candidates, issues = _candidates(loaded.model, on_cpu=str(target.kind.name) == "llvm")
-    module, simplified, problems = _first_that_imports(candidates, polynomials=config.fast_math)
+    lanes = vector_bits // _FLOAT_BITS
+    module, simplified, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
     issues += problems
-    fused, noticed = _fuse(module, target, config, vector_bits // _FLOAT_BITS)
+    fused, noticed = _fuse(module, target, config, lanes)
     tasks, dynamic = extract_tasks(fused, target)
     if not tasks:
         raise UserError(
             "network", f"'{loaded.network.path}' holds nothing to tune; open a network that computes something."
         )
-    if any(node.domain == OWN for node in simplified.graph.node):
-        simplified = candidates[-1]
+    if any(node.domain in {OWN, CONTRIBUTED} for node in simplified.graph.node):
+        simplified = operators.spell_out(loaded.model)
     report = ImportReport(operators=counts, issues=issues + noticed + dynamic, seconds=time.perf_counter() - started)
     return ImportedNetwork(network=loaded.network, module=fused, simplified=simplified, tasks=tasks, report=report)
 
@@ -89,7 +90,7 @@ def _candidates(model: Any, *, on_cpu: bool) -> tuple[list[Any], tuple[ImportIss
     Raises:
         UserError: neither form is free of unsupported operators.
     """
-    inlined = operators.spell_out(model)
+    inlined = operators.spell_out(model, on_cpu=on_cpu)
     simplified = simplify(inlined, on_cpu=on_cpu)
     if simplified.model is None:
         issue = ImportIssue(
@@ -122,10 +123,12 @@ def _require_supported(model: Any) -> None:
     raise UserError("network", f"{subject} {named}{more} cannot be imported by TVM; {mend}.")
 
 
-def _first_that_imports(candidates: list[Any], *, polynomials: bool) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
+def _first_that_imports(
+    candidates: list[Any], *, polynomials: bool, lanes: int
+) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
     issues: list[ImportIssue] = []
     for model in candidates:
-        module, issue = _import(model, polynomials=polynomials)
+        module, issue = _import(model, polynomials=polynomials, lanes=lanes)
         if issue is None:
             return module, model, tuple(issues)
         issues.append(issue)
@@ -136,9 +139,9 @@ def _first_that_imports(candidates: list[Any], *, polynomials: bool) -> tuple[An
     )
 
 
-def _import(model: Any, *, polynomials: bool) -> tuple[Any, ImportIssue | None]:
+def _import(model: Any, *, polynomials: bool, lanes: int) -> tuple[Any, ImportIssue | None]:
     opset = opset_of(model)
-    importer = Frontend(polynomials=polynomials)
+    importer = Frontend(polynomials=polynomials, lanes=lanes)
     # The frontend prints the inputs of a failing node and warns of every renamed input.
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), names_as_identifiers():
         warnings.simplefilter("ignore")

@@ -14,6 +14,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
 
 from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
+from tcl_core.network.few_bits import OPERATOR
 from tcl_core.network.functions import inline_local, inline_standard
 from tcl_core.network.group_norms import spell_out_group_norms
 from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches
@@ -45,7 +46,7 @@ def supported(domain: str, operator: str) -> bool:
         return known and operator not in _CONTRIBUTED | _INCOMPLETE
     if domain == OWN:
         return operator in OWN_OPERATORS
-    return domain == CONTRIBUTED and operator in _CONTRIBUTED | {"Gelu"}
+    return domain == CONTRIBUTED and operator in _CONTRIBUTED | {"Gelu", OPERATOR}
 
 
 def count_operators(model: Any) -> tuple[tuple[str, int], ...]:
@@ -54,13 +55,15 @@ def count_operators(model: Any) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def spell_out(model: Any) -> Any:
+def spell_out(model: Any, *, on_cpu: bool = False) -> Any:
     """The model in operators that the frontend reads: functions inlined, its own and those of the standard it lacks.
 
-    A network of an old opset is brought to `opsets.TARGET` on the way, before anything reads its nodes.
+    For a processor, products by constant weights of few bits stay (`few_bits`). A network of an old opset is brought to
+    `opsets.TARGET` on the way, before anything reads its nodes.
     """
     light = without_weights(model)
-    standard = spell_out_whole_numbers(spell_out_nodes(inline_local(light)))
+    kept = {tensor.name for tensor in model.graph.initializer} if on_cpu else set()
+    standard = spell_out_whole_numbers(spell_out_nodes(inline_local(light), kept))
     made = spell_out_group_norms(raise_opset(standard))
     tried: set[str] = set()
     # A definition may hold operators that again are lacking.

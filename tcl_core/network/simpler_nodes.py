@@ -12,17 +12,19 @@ that shares a buffer with its past, is given several sequences of other lengths,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import onnx
 import onnx.defs
+import onnx.helper
 import onnx.shape_inference
 
 from tcl_core.network.contributed_forms import CONTRIBUTED_FORMS, DEFAULT_FORMS, New, Stays
 from tcl_core.network.contributed_groups import group_query_attention
 from tcl_core.network.contributed_heads import multi_head_attention, packed_attention
 from tcl_core.network.contributed_turns import rotary_embedding
+from tcl_core.network.few_bits import has_few_rows, may_stay
 from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, opset_of
 from tcl_core.network.shapes import known_sizes
@@ -37,14 +39,18 @@ _FORMS: dict[str, Callable[[New], None]] = {
 }
 
 
-def spell_out_nodes(model: Any) -> Any:
-    """A copy without those operators; the model itself where it has none. Branches of `If` are not looked into."""
+def spell_out_nodes(model: Any, weights: Collection[str] = ()) -> Any:
+    """A copy without those operators; the model itself where it has none. Branches of `If` are not looked into.
+
+    Args:
+        weights: constants; a product of few rows by such ones of few bits stays (`few_bits`).
+    """
     if not any(_spelling(node, opset_of(model)) for node in model.graph.node):
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
     # Types and shapes behind an operator that nobody knows are known once it is spelled out.
-    while _spell_out_known(made):
+    while _spell_out_known(made, weights):
         pass
     return made
 
@@ -54,7 +60,7 @@ def in_default_domain(node: Any, opset: int) -> bool:
     return node.domain in STANDARD and node.op_type in DEFAULT_FORMS and not onnx.defs.has(node.op_type, opset, "")
 
 
-def _spell_out_known(model: Any) -> bool:
+def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
     """Whether anything was spelled out."""
     opset = opset_of(model)
     inferred = onnx.shape_inference.infer_shapes(model).graph
@@ -69,6 +75,11 @@ def _spell_out_known(model: Any) -> bool:
         spell = _spelling(node, opset)
         maker = Maker(node.output[0], opset)
         new = New(node=node, maker=maker, sizes=sizes, types=types, opset=opset, constants=constants)
+        if may_stay(node, weights, types):
+            size = sizes.get(node.input[0], (-1,))
+            if -1 in size or has_few_rows(size):
+                spell = None
+                changed = _told(model, new) or changed
         try:
             if spell:
                 spell(new)
@@ -81,6 +92,16 @@ def _spell_out_known(model: Any) -> bool:
     del model.graph.node[:]
     model.graph.node.extend(copies)
     return changed
+
+
+def _told(model: Any, new: New) -> bool:
+    """Whether the shape of a product that stays could be written down only now."""
+    value, size = new.output, new.sizes.get(new.node.input[0], (-1,))
+    if value in new.sizes or -1 in size:
+        return False
+    shape = [*size[:-1], int(new.attributes["N"])]
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, shape))
+    return True
 
 
 def _constants(model: Any) -> dict[str, Any]:

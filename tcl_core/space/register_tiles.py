@@ -19,6 +19,9 @@ from tvm.tirx.expr import Add, FloorDiv, FloorMod, Mul
 
 _FEWEST_SUMS = 8
 """Sums that must be under way for each addition to wait for none before it: latency 4, two a cycle."""
+_FEWEST_OF_COMPUTED = 2
+"""The same where each vector of weights is worked out first: that takes longer than an addition. One row by 4096 x 1024
+weights of 4 bits: one vector 328 us, two 233, four 251, eight 257 (2 threads of a Zen 3)."""
 _FEWEST_ROWS = 4
 """Each vector of the second factor that is read, out of the second cache as a rule, serves so many sums. With 2 rows of
 4 columns a 3x3 convolution ran at 225 - 440 GFLOP/s, with 14 of 2 at 560 (Zen 5, 2 threads)."""
@@ -67,6 +70,7 @@ class Product:
         block: how many neighbours along that last axis lie in one block of both factors' layouts.
         padded: whether something is computed to be read by it, a picture with zeros around it.
         vector: how many results a vector holds.
+        computed: whether the second factor is worked out of what is read, weights of few bits.
     """
 
     name: str
@@ -79,6 +83,7 @@ class Product:
     block: int
     padded: bool
     vector: int
+    computed: bool = False
 
     @property
     def vectors(self) -> int:
@@ -127,15 +132,16 @@ def tiles_of(product: Product, registers: Registers) -> tuple[Tile, ...]:
             tall.append((rows, tile))
         elif rows >= _FEWEST_OF_FEW:
             low.append((rows, tile))
-    busy = _busy(tall)
+    fewest = _FEWEST_OF_COMPUTED if product.computed else _FEWEST_SUMS
+    busy = _busy(tall, fewest)
     if registers.number <= _FEW_REGISTERS and all(tile.columns == 1 for tile in busy):
-        busy += _busy(low)
+        busy += _busy(low, fewest)
     return tuple(busy[:_MOST_TILES]) or (max(tall, key=lambda each: each[0] * each[1].columns)[-1],)
 
 
-def _busy(found: list[tuple[int, Tile]]) -> list[Tile]:
+def _busy(found: list[tuple[int, Tile]], fewest: int) -> list[Tile]:
     """Those of (rows, tile) that keep enough sums under way, those with least to read for each first."""
-    busy = [(rows, tile) for rows, tile in found if rows * tile.columns >= _FEWEST_SUMS]
+    busy = [(rows, tile) for rows, tile in found if rows * tile.columns >= fewest]
     return [tile for _, tile in sorted(busy, key=lambda each: (1 / each[0] + 1 / each[1].columns, each[1].columns))]
 
 
@@ -148,6 +154,8 @@ def _together(product: Product, registers: Registers) -> int:
     were measured with all channels in a row alone.
     """
     *others, inner = (product.extents[place] for place in product.sums)
+    if product.computed:
+        return max(_divisors(inner, _MOST_TOGETHER))
     if math.prod(others) == 1 and (product.block == inner or registers.number > _FEW_REGISTERS):
         return inner
     return max(_divisors(math.gcd(inner, product.block), _MOST_TOGETHER))
@@ -241,6 +249,7 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
         block=_block(factors, variables[summed[-1]].var, extents[summed[-1]]),
         padded=bool(schedule.get_producers(reference)),
         vector=vector,
+        computed=not isinstance(block.body.value.b.b, TensorLoad),
     )
 
 
@@ -261,14 +270,28 @@ def _lies_along(indices: Any, lanes: Any) -> bool:
 
 
 def _factors(block: Any) -> tuple[Any, Any] | None:
-    """What a block multiplies and adds to its result; None for a block that does anything else."""
+    """What a block multiplies and adds to its result; None for a block that does anything else.
+
+    Of weights that are computed of several tables what is read first.
+    """
     value = getattr(block.body, "value", None)
     if block.init is None or not isinstance(value, Add) or not isinstance(value.b, Mul):
         return None
-    loads = value.b.a, value.b.b
+    loads = value.b.a, value.b.b if isinstance(value.b.b, TensorLoad) else _first_load(value.b.b)
     if not all(isinstance(each, TensorLoad) for each in (value.a, *loads)):
         return None
     return loads if value.a.source.same_as(block.body.buffer) else None
+
+
+def _first_load(expression: Any) -> Any:
+    """What is read deepest on the left; None where that is a number."""
+    while not isinstance(expression, TensorLoad):
+        parts = [getattr(expression, name) for name in ("a", "value") if hasattr(expression, name)]
+        parts = parts or list(getattr(expression, "args", ()))
+        if not parts or isinstance(parts[0], int | float):
+            return None
+        expression = parts[0]
+    return expression
 
 
 def _in_order(variables: list[Any], spatial: list[Any], sums: list[Any]) -> bool:

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
 import onnxruntime
 import pytest
 import tvm
@@ -99,8 +103,6 @@ def test_a_record_that_does_not_apply_is_a_fallback(imported: Any, records: Any,
 
 
 def test_stock_tvm_takes_the_first_model_it_can_import(imported: Any, reference: np.ndarray) -> None:
-    import onnx
-
     odd = onnx.ModelProto()
     odd.CopyFrom(imported.simplified)
     odd.graph.node[1].op_type = "NoSuchOperator"
@@ -131,6 +133,35 @@ def test_a_target_without_code_generation_is_a_sentence(imported: Any) -> None:
     with pytest.raises(UserError, match="cannot compile the network") as caught:
         build_tuned(imported.module, json.dumps({"kind": "vulkan"}), {}, imported.tasks)
     assert caught.value.stage == "library"
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, as_file: bool) -> None:
+    generator = np.random.default_rng(0)
+    value = generator.standard_normal((1, 64)).astype(np.float32)
+    packed, scales = generator.integers(0, 256, (8, 2, 16)).astype(np.uint8), np.full(16, 0.1, np.float32)
+    numbers = np.stack([packed & 15, packed >> 4], axis=-1).reshape(8, 64).astype(np.float32) - 8
+    node = onnx.helper.make_node(
+        "MatMulNBits",
+        ["x", "w", "s"],
+        ["y"],
+        domain="com.microsoft",
+        K=64,
+        N=8,
+        block_size=32,
+        bits=4,
+        accuracy_level=4,
+    )
+    info, floats = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    weights = [onnx.numpy_helper.from_array(packed, "w"), onnx.numpy_helper.from_array(scales, "s")]
+    graph = onnx.helper.make_graph([node], "g", [info("x", floats, [1, 64])], [info("y", floats, [1, 8])], weights)
+    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    onnx.save(model, tmp_path / "it.onnx")
+    source = str(tmp_path / "it.onnx") if as_file else model.SerializeToString()
+    lax, exact = (onnxruntime_contender(source, 1, {"x": value}, exact=exact)()[0] for exact in (False, True))
+    np.testing.assert_allclose(exact, value @ numbers.T * 0.1, rtol=1e-4, atol=1e-4)
+    assert np.abs(lax - exact).max() > 1e-3
 
 
 def test_what_a_contender_returns_is_read_in_order() -> None:

@@ -51,7 +51,7 @@ def packed(rows: int, columns: int, block: int, bits: int = 4) -> dict[str, Any]
 
 
 def few_bits(given: dict[str, Any], block: int, names: Sequence[str] | None = None, bits: int = 4) -> Case:
-    rows, columns = given["w"].shape[0], given[X].shape[1]
+    rows, columns = given["w"].shape[0], given[X].shape[-1]
     constants = [name for name in given if name != X]
     sizes = {"K": columns, "N": rows, "block_size": block, "bits": bits}
     return Case("MatMulNBits", given, names=names, constants=constants, **sizes)
@@ -115,6 +115,9 @@ CASES = [
     few_bits({**packed(6, 96, 32), "zeros": GENERATOR.uniform(0, 15, 18).astype(np.float32)}, 32),
     few_bits({**packed(6, 64, 32), "b": floats(6)}, 32, [X, "w", "scales", "", "", "b"]),
     few_bits(packed(6, 64, 32, bits=8), 32, bits=8),
+    few_bits({**packed(6, 64, 32, bits=8), "zeros": whole(6 * 2)}, 32, bits=8),
+    few_bits({**packed(6, 64, 32), X: floats(3, 3, 64)}, 32),
+    few_bits({**packed(16, 64, 32), X: floats(2, 1, 64), "zeros": whole(16)}, 32),
     Case("EmbedLayerNormalization", EMBEDDED, results=("y", "count"), types=COUNTED),
     Case("EmbedLayerNormalization", MASKED, results=("y", "count", "sum"), types=COUNTED),
     Case("EmbedLayerNormalization", MASKED, results=("y", "count"), types=COUNTED, opset=12),

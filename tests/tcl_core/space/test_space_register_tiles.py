@@ -94,6 +94,13 @@ def test_a_single_row_has_many_columns() -> None:
     assert tiles_of(matrices(1, 32), AVX512)[0].columns == 8
 
 
+def test_sums_need_not_wait_for_weights_that_are_worked_out() -> None:
+    worked_out = replace(matrices(1, 64), computed=True)
+    assert [tile.columns for tile in tiles_of(worked_out, AVX2)] == [4, 2]
+    assert [tile.columns for tile in tiles_of(worked_out, AVX512)] == [8, 4, 2]
+    assert {tile.together for tile in tiles_of(worked_out, AVX512)} == {16}
+
+
 def test_rows_that_nothing_divides_are_taken_one_by_one() -> None:
     (tile, *_) = tiles_of(matrices(197, 8), AVX512)
     assert (tile.columns, fewest_rows(matrices(197, 8), tile)) == (8, 1)

@@ -14,6 +14,7 @@ from tvm import te, topi
 
 from tcl_core.domain import Candidate, Replay, Sketch
 from tcl_core.network.convolutions import DENSE, from_plain, grouped, in_whole_tiles, of_first
+from tcl_core.network.few_bits import expression
 from tcl_core.network.volumes import channels_last
 from tcl_core.network.winograd import product
 from tcl_core.space.design_space import DesignSpace
@@ -88,6 +89,14 @@ def panels(of: int = 16) -> list[Any]:
     return [data, kernel, topi.nn.relu(result)]
 
 
+def few_bits(rows: int, bits: int = 4) -> list[Any]:
+    """Weights of 64 values in two blocks, 48 columns in panels of a vector."""
+    data = te.placeholder((rows, 64), name="data")
+    weights = te.placeholder((48 // LANES, 64 * bits // 8, LANES), "uint8", name="weights")
+    factors = [te.placeholder((48 // LANES, 2, LANES), name=name) for name in ("scales", "shifts")]
+    return [data, weights, *factors, topi.nn.relu(expression(64, 32, bits)(data, weights, *factors))]
+
+
 def heads() -> list[Any]:
     left, right = te.placeholder((3, 12, 20), name="left"), te.placeholder((3, 20, 16), name="right")
     return [left, right, topi.nn.batch_matmul(left, right, transpose_b=False)]
@@ -114,6 +123,9 @@ KERNELS: dict[str, Callable[[], list[Any]]] = {
     "matrices": matrices,
     "panels": panels,
     "one row": lambda: matrices(1, 64),
+    "one row by weights of few bits": lambda: few_bits(1),
+    "four rows by such": lambda: few_bits(4),
+    "by weights of bytes": lambda: few_bits(2, bits=8),
     "heads": heads,
     "winograd": winograd,
 }
@@ -136,7 +148,12 @@ def test_every_sketch_computes_what_the_task_does(kind: str) -> None:
     space = DesignSpace(task_of(kind, tensors), CPU_TARGET)
     generator = np.random.default_rng(0)
     shapes = [tuple(int(extent) for extent in tensor.shape) for tensor in tensors]
-    arrays = [generator.standard_normal(shape).astype(np.float32) for shape in shapes[:-1]]
+    arrays = [
+        generator.integers(0, 256, shape).astype(np.uint8)
+        if tensor.dtype == "uint8"
+        else generator.standard_normal(shape).astype(np.float32)
+        for tensor, shape in zip(tensors, shapes[:-1], strict=False)
+    ]
     expected = run(tvm.ir.load_json(space.task.module_json), arrays, shapes[-1])
     for sketch in [*space.sketches] * 2:
         candidate = drawn(sketch, generator)
@@ -205,6 +222,14 @@ def test_panels_are_tiled_as_the_matrix_would_be() -> None:
         DesignSpace(task_of("product", each), CPU_TARGET).sketches for each in (panels(), matrices(12, 64))
     )
     assert [sketch.domains for sketch in panelled] == [sketch.domains for sketch in plain]
+
+
+def test_weights_of_few_bits_are_worked_out_for_tiles_of_few_columns_too() -> None:
+    space = DesignSpace(task_of("few bits", few_bits(1)), CPU_TARGET)
+    assert len(space.sketches) > 1
+    plain = DesignSpace(task_of("row", matrices(1, 48)), CPU_TARGET)
+    assert len(plain.sketches) == 1
+    assert all(math.prod(value[1:]) == 16 for each in space.sketches for value in each.domains[-1].values)
 
 
 def overlapping() -> list[Any]:
