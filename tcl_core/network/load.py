@@ -19,7 +19,7 @@ from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
-from tcl_core.network.simpler_nodes import in_default_domain
+from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.simplify import simplify
 from tcl_core.network.skeleton import take_shapes, without_weights
 
@@ -258,7 +258,8 @@ def _outputs(model: Any) -> tuple[TensorSpec, ...]:
     if any(not _is_static(value) for value in values):
         folded = simplify(model)
         if folded.model is not None:
-            values = list(onnx.shape_inference.infer_shapes(folded.model, data_prop=True).graph.output)
+            plain = spell_out_nodes(without_weights(folded.model))
+            values = list(onnx.shape_inference.infer_shapes(plain, data_prop=True).graph.output)
     for value in values:
         if not _is_static(value):
             producer = next((node for node in model.graph.node if value.name in node.output), None)

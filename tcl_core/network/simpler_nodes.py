@@ -97,7 +97,8 @@ def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
 def _told(model: Any, new: New) -> bool:
     """Whether the shape of a product that stays could be written down only now."""
     value, size = new.output, new.sizes.get(new.node.input[0], (-1,))
-    if value in new.sizes or -1 in size:
+    written = (each.name for each in model.graph.value_info)  # what is written of a graph's output nobody infers from
+    if value in new.sizes or value in written or -1 in size:
         return False
     shape = [*size[:-1], int(new.attributes["N"])]
     model.graph.value_info.append(onnx.helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, shape))

@@ -48,6 +48,18 @@ def test_weights_that_are_no_constants_become_floats(tools: Any, case: Case) -> 
     assert not any(task.name == "few_bits" for task in imported(tools, case).tasks)
 
 
+def test_an_output_of_unknown_shape_is_told_once(tools: Any) -> None:
+    """As a file's with a batch of any size is, once that is fixed."""
+    model = product(2).model
+    model.graph.output[0].type.tensor_type.shape.Clear()
+    model.graph.output[0].type.tensor_type.shape.dim.add().dim_param = "rows"
+    model.graph.output[0].type.tensor_type.shape.dim.add().dim_value = 16
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "rows"
+    config = NetworkConfig(shapes=((X, (2, 64)),))
+    network = import_network(load_network(Path(tools.save(model)), config), TARGET, config, 256)
+    assert [task.name for task in network.tasks] == ["few_bits"]
+
+
 def test_a_gpu_gets_floats(tools: Any) -> None:
     assert not any("few_bits" in task.name for task in imported(tools, product(2), CUDA).tasks)
 
