@@ -61,12 +61,24 @@ class New:
     def output(self) -> str:
         return str(self.node.output[0])
 
+    def result(self, at: int) -> str:
+        """The name of one of several results; "" where it is left out."""
+        return str(next(iter(self.node.output[at : at + 1]), ""))
+
+    def split_heads(self, value: str, heads: int) -> str:
+        """[batch, heads, tokens, values] of [batch, tokens, heads x values]."""
+        return self.maker.node("Transpose", self.maker.reshape(value, 0, 0, heads, -1), perm=[0, 2, 1, 3])
+
+    def joined_heads(self, value: str) -> None:
+        """The result: [batch, tokens, heads x values] of [batch, heads, tokens, values]."""
+        self.maker.reshape(self.maker.node("Transpose", value, perm=[0, 2, 1, 3]), 0, 0, -1, output=self.output)
+
     def require_one_result(self, *others: int) -> None:
         """
         Raises:
             Stays: one of the other results is asked for.
         """
-        if any(self.node.output[at : at + 1] not in ([], [""]) for at in others):
+        if any(self.result(at) for at in others):
             raise Stays
 
     def constant(self, name: str) -> NDArray[Any]:
@@ -225,23 +237,23 @@ def _embedding(new: New) -> None:
         node("Gather", words, tokens),
         node("Gather", positions, where),
         kind,
-        output=next(iter(new.node.output[2:]), ""),
+        output=new.result(2),
     )
     centred = node("Sub", total, new.mean(total))
     new.by_deviation(centred, scale, bias, new.attributes.get("epsilon", _SKIP_EPSILON))
-    if any(new.node.output[1:2]):
+    if new.result(1):
         counted = maker.weight(np.zeros(size[0], np.int32))
         if mask and new.opset >= _SUM_BY_INPUT:
             counted = node("ReduceSum", mask, maker.weight(np.array([1])), keepdims=0)
         elif mask:
             counted = node("ReduceSum", mask, keepdims=0, axes=[1])
-        node("Identity", counted, output=new.node.output[1])
+        node("Identity", counted, output=new.result(1))
 
 
 def _with_skip(new: New, value: str, skip: str, bias: str) -> str:
     """The sum, which is the fourth result."""
     new.require_one_result(1, 2)
-    return new.sum(value, skip, bias, output=next(iter(new.node.output[3:]), ""))
+    return new.sum(value, skip, bias, output=new.result(3))
 
 
 def _gelu(new: New) -> None:

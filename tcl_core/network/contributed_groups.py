@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 
 from tcl_core.network.contributed_forms import New, Stays
-from tcl_core.network.contributed_heads import UNSEEN, joined, scored, shares
+from tcl_core.network.contributed_heads import UNSEEN, scored, shares
 from tcl_core.network.contributed_turns import turn
 
 _INPUTS = 14
@@ -48,18 +48,18 @@ def group_query_attention(new: New) -> None:
     sizes = _sizes(new)
     before = _before(new, given[_LENGTH], sizes)
     counts = (sizes.heads, sizes.groups, sizes.groups)
-    asked, known, worth = (_by_head(new, each, count) for each, count in zip(_parts(new, sizes), counts, strict=True))
+    asked, known, worth = (new.split_heads(each, count) for each, count in zip(_parts(new, sizes), counts, strict=True))
     if new.attributes.get("do_rotary"):
         asked, known = _turned(new, asked, before, sizes), _turned(new, known, before, sizes)
     known, worth = (
-        _with_past(new, each, given[_PAST_KEY + at], before, sizes, next(iter(new.node.output[at + 1 : at + 2]), ""))
+        _with_past(new, each, given[_PAST_KEY + at], before, sizes, new.result(at + 1))
         for at, each in enumerate((known, worth))
     )
     together = maker.reshape(asked, 1, sizes.groups, -1, sizes.values)
     scores = maker.reshape(scored(new, together, known, sizes.values), 1, sizes.heads, sizes.tokens, sizes.kept)
     share = shares(new, scores, _told(new, given[_TERM], sizes), _ahead(new, before, sizes))
     heads = maker.node("MatMul", maker.reshape(share, 1, sizes.groups, -1, sizes.kept), worth)
-    joined(new, maker.reshape(heads, 1, sizes.heads, sizes.tokens, sizes.values))
+    new.joined_heads(maker.reshape(heads, 1, sizes.heads, sizes.tokens, sizes.values))
 
 
 def _sizes(new: New) -> _Sizes:
@@ -74,7 +74,7 @@ def _sizes(new: New) -> _Sizes:
         raise Stays
     width = size[2] if given[1] else size[2] * heads // (heads + 2 * groups)
     behind = past[2] + size[1]
-    present = new.sizes.get(next(iter(new.node.output[1:2]), ""), ())
+    present = new.sizes.get(new.result(1), ())
     kept = present[2] if len(present) == 4 and present[2] > 0 else behind
     if kept not in (behind, past[2]):
         raise Stays
@@ -98,10 +98,6 @@ def _parts(new: New, sizes: _Sizes) -> list[str]:
     return [new.maker.cut(query, [start], [end], [2]) for start, end in pairwise(ends.tolist())]
 
 
-def _by_head(new: New, value: str, heads: int) -> str:
-    return new.maker.node("Transpose", new.maker.reshape(value, 0, 0, heads, -1), perm=[0, 2, 1, 3])
-
-
 def _turned(new: New, value: str, first: str, sizes: _Sizes) -> str:
     """By where its tokens are: behind the past, or at places that are given."""
     cosines, sines, places = new.inputs(_PLACES + 1)[_COSINES:]
@@ -111,7 +107,8 @@ def _turned(new: New, value: str, first: str, sizes: _Sizes) -> str:
     node = new.maker.node
     where = new.maker.reshape(places, -1) if places else node("Add", first, new.maker.weight(np.arange(sizes.tokens)))
     rows = [node("Gather", each, where) for each in (cosines, sines)]
-    return turn(new, value, (rows[0], rows[1]), table[1], sizes.values - 2 * table[1])
+    side_by_side = bool(new.attributes.get("rotary_interleaved"))
+    return turn(new, value, (rows[0], rows[1]), table[1], sizes.values - 2 * table[1], side_by_side=side_by_side)
 
 
 def _with_past(new: New, value: str, past: str, before: str, sizes: _Sizes, output: str) -> str:

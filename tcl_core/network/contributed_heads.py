@@ -39,7 +39,7 @@ def multi_head_attention(new: New) -> None:
     tokens = _size(new, key, -2)
     masks = (term, _padding(new, padding, size[0], before + tokens), _causal(new, size[1], tokens, before))
     share = shares(new, scored(new, asked, known, size[2] // heads), *masks)
-    joined(new, new.maker.node("MatMul", share, worth))
+    new.joined_heads(new.maker.node("MatMul", share, worth))
 
 
 def packed_attention(new: New) -> None:
@@ -53,7 +53,7 @@ def packed_attention(new: New) -> None:
     product = new.sum(maker.node("MatMul", value, weight), bias)
     starts = np.cumsum([0, *widths]).tolist()
     asked, known, worth = (
-        _by_head(new, maker.cut(product, [start], [end], [2]), "", heads, rank=3) for start, end in pairwise(starts)
+        new.split_heads(maker.cut(product, [start], [end], [2]), heads) for start, end in pairwise(starts)
     )
     before = _size(new, past, 3) if past else 0
     if past:
@@ -61,14 +61,12 @@ def packed_attention(new: New) -> None:
             maker.node("Concat", maker.node("Gather", past, maker.weight(np.array(at))), each, axis=2)
             for at, each in enumerate((known, worth))
         )
-    if any(new.node.output[1:2]):
+    if new.result(1):
         shape = (1, size[0], heads, -1, widths[1] // heads)
-        maker.node(
-            "Concat", maker.reshape(known, *shape), maker.reshape(worth, *shape), output=new.node.output[1], axis=0
-        )
+        maker.node("Concat", maker.reshape(known, *shape), maker.reshape(worth, *shape), output=new.result(1), axis=0)
     masks = (term, _padding(new, padding, size[0], before + size[1]), _causal(new, size[1], size[1], before))
     share = shares(new, scored(new, asked, known, widths[0] // heads), *masks)
-    joined(new, maker.node("MatMul", share, worth))
+    new.joined_heads(maker.node("MatMul", share, worth))
 
 
 def scored(new: New, asked: str, known: str, values: int) -> str:
@@ -84,11 +82,6 @@ def shares(new: New, scores: str, *masks: str) -> str:
     return new.maker.node("Softmax", new.sum(scores, *masks), axis=3)
 
 
-def joined(new: New, heads: str) -> None:
-    """The result: [batch, tokens, heads x values]."""
-    new.maker.reshape(new.maker.node("Transpose", heads, perm=[0, 2, 1, 3]), 0, 0, -1, output=new.output)
-
-
 def _size(new: New, value: str, axis: int) -> int:
     size = new.sizes.get(value, ())
     if len(size) < max(axis + 1, -axis) or size[axis] < 0:
@@ -96,19 +89,18 @@ def _size(new: New, value: str, axis: int) -> int:
     return size[axis]
 
 
-def _by_head(new: New, value: str, bias: str, heads: int, rank: int = 0) -> str:
-    rank = rank or len(new.sizes.get(value, ()))
+def _by_head(new: New, value: str, bias: str, heads: int) -> str:
+    rank = len(new.sizes.get(value, ()))
     if rank == 4:
         return value
     if rank != 3:
         raise Stays
-    split = new.maker.reshape(new.sum(value, bias), 0, 0, heads, -1)
-    return new.maker.node("Transpose", split, perm=[0, 2, 1, 3])
+    return new.split_heads(new.sum(value, bias), heads)
 
 
 def _with_past(new: New, value: str, past: str, result: int) -> str:
     """Behind what was kept of earlier tokens; it is one of the results, too."""
-    name = next(iter(new.node.output[result : result + 1]), "")
+    name = new.result(result)
     if past:
         return new.maker.node("Concat", past, value, output=name, axis=2)
     return new.maker.node("Identity", value, output=name) if name else value

@@ -18,13 +18,12 @@ def rotary_embedding(new: New) -> None:
     value, places, cosines, sines = new.inputs(4)
     attributes, maker, size, at = new.attributes, new.maker, new.sizes.get(value, ()), new.sizes.get(places, ())
     table = new.sizes.get(cosines, ())
-    if len(table) != 2 or len(size) not in (3, 4) or -1 in (*size, *at) or attributes.get("is_packed_batching"):
+    known = len(table) == 2 and len(size) in (3, 4) and -1 not in (*size, *at)
+    if not known or attributes.get("is_packed_batching") or attributes.get("scale", 1.0) != 1:
         raise Stays
     pairs = table[1]
     heads = size[1] if len(size) == 4 else attributes.get("num_heads", 0) or size[2] // (2 * pairs)
-    by_head = value
-    if len(size) == 3:
-        by_head = maker.node("Transpose", maker.reshape(value, 0, 0, heads, -1), perm=[0, 2, 1, 3])
+    by_head = new.split_heads(value, heads) if len(size) == 3 else value
     tokens = size[-2] if len(size) == 4 else size[1]
     where = maker.node("Cast", places, to=onnx.TensorProto.INT64)
     if len(at) == 1:
@@ -32,17 +31,20 @@ def rotary_embedding(new: New) -> None:
     tables = [_rows(new, each, where, at, tokens) for each in (cosines, sines)]
     values = size[3] if len(size) == 4 else size[2] // heads
     rest = values - 2 * pairs
-    turned = turn(new, by_head, (tables[0], tables[1]), pairs, rest, output=new.output if len(size) == 4 else "")
+    output, side_by_side = new.output if len(size) == 4 else "", bool(attributes.get("interleaved"))
+    turned = turn(new, by_head, (tables[0], tables[1]), pairs, rest, side_by_side=side_by_side, output=output)
     if len(size) == 3:
-        maker.reshape(maker.node("Transpose", turned, perm=[0, 2, 1, 3]), 0, 0, -1, output=new.output)
+        new.joined_heads(turned)
 
 
-def turn(new: New, value: str, tables: tuple[str, str], pairs: int, rest: int, output: str = "") -> str:
-    """The first pairs of values [batch, heads, tokens, 2 pairs + rest], by cosines and sines [.., tokens, pairs]."""
-    node, maker, side_by_side = new.maker.node, new.maker, bool(new.attributes.get(_interleaved(new)))
-    scale = new.attributes.get("scale", 1.0) if new.node.op_type == "RotaryEmbedding" else 1.0
-    if scale != 1:
-        raise Stays
+def turn(
+    new: New, value: str, tables: tuple[str, str], pairs: int, rest: int, *, side_by_side: bool, output: str = ""
+) -> str:
+    """The first pairs of values [batch, heads, tokens, 2 pairs + rest], by cosines and sines [.., tokens, pairs].
+
+    A pair lies side by side, or half of the pairs' values apart.
+    """
+    node, maker = new.maker.node, new.maker
     parts = [maker.cut(value, [at * pairs], [(at + 1) * pairs], [3]) for at in range(2)]
     if side_by_side:
         split = maker.reshape(maker.first(value, 2 * pairs, 3), 0, 0, 0, pairs, 2)
@@ -59,10 +61,6 @@ def turn(new: New, value: str, tables: tuple[str, str], pairs: int, rest: int, o
     if rest:
         whole.append(maker.cut(value, [2 * pairs], [2 * pairs + rest], [3]))
     return node("Concat", *whole, output=output, axis=3)
-
-
-def _interleaved(new: New) -> str:
-    return "interleaved" if new.node.op_type == "RotaryEmbedding" else "rotary_interleaved"
 
 
 def _rows(new: New, table: str, where: str, at: Sequence[int], tokens: int) -> str:
