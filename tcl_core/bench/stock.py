@@ -58,6 +58,7 @@ def tune_stock(request: StockRequest) -> Lap:
     """Tune with `tune_tasks`; its time counts alone, imports and the loading of a model are left out."""
     import tvm
 
+    from tcl_core.byte_dots import read_module
     from tcl_core.tvm_import import import_tensor_intrinsics
 
     target = tvm.target.Target(json.loads(request.target_json))
@@ -67,7 +68,7 @@ def tune_stock(request: StockRequest) -> Lap:
 
     contexts = [
         meta_schedule.TuneContext(
-            mod=tvm.ir.load_json(task.module_json),
+            mod=read_module(task.module_json),
             target=target,
             space_generator="post-order-apply",
             search_strategy="replay-trace" if request.rival == "random" else "evolutionary",

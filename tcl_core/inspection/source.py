@@ -51,11 +51,13 @@ def generate(module: Any, platform: Platform, places: Sequence[Place]) -> tuple[
     from tvm.tirx import build
 
     module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+    target = Target(json.loads(platform.target_json))
     if platform.kind == "cuda":
         with source_only():
-            built = build(module, target=Target(json.loads(platform.target_json)))
+            built = build(module, target=target)
         return tuple(read_cuda(kernels.inspect_source(), places) for kernels in built.imports)
-    built = build(module, target=Target(json.loads(platform.target_json)))
+    with target:  # as a worker has it: `byte_dots` asks
+        built = build(module, target=target)
     return read_llvm(built.inspect_source("ll"), places), read_assembly(built.inspect_source("asm"), places)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-import tvm
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
 from tvm.tirx import Var
 
+from tcl_core.byte_dots import read_module
 from tcl_core.errors import UserError
 from tcl_core.inspection import tree
 from tcl_core.inspection.words import Applied, attribute_words, decision_words, input_words, loop_at, words
@@ -76,7 +76,7 @@ def read_trace(module_json: str, trace_json: str) -> tuple[Trace, Schedule]:
             import_tensor_intrinsics(kind)
     # A trace's JSON is only read by applying it; the second application is the one that is watched. Each to a module of
     # its own, as a schedule may write into it (`space.recipes.Recipe.spoils`).
-    modules = (tvm.ir.load_json(module_json) for _ in range(2))
+    modules = (read_module(module_json) for _ in range(2))
     first, schedule = (Schedule(each, seed=1, debug_mask="none", error_render_level="none") for each in modules)
     try:
         Trace.apply_json_to_schedule(json.loads(trace_json), first)

@@ -19,6 +19,7 @@ from tvm.s_tir.schedule import Trace
 from tvm.target import Target
 from tvm.tirx import PrimFunc
 
+from tcl_core.byte_dots import read_module
 from tcl_core.cuda_compiler import use_quick_compiler
 from tcl_core.domain import Record, Task
 from tcl_core.errors import UserError
@@ -144,7 +145,7 @@ def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
     if "Tensorize" in record.trace_json:
         import_tensor_intrinsics(str(target.kind.name))
     # Each its own: a schedule may write into the module it is made from (`space.recipes.Recipe.spoils`).
-    module, scheduled = (tvm.ir.load_json(task.module_json) for _ in range(2))
+    module, scheduled = (read_module(task.module_json) for _ in range(2))
     schedule = s_tir.Schedule(scheduled, seed=1, debug_mask="none", error_render_level="none")
     try:
         Trace.apply_json_to_schedule(json.loads(record.trace_json), schedule)

@@ -174,7 +174,10 @@ def compare(
 def _checked(
     request: CompareRequest, inputs: Mapping[str, Any], ours: list[Any], theirs: list[Any]
 ) -> tuple[OutputCheck, ...]:
-    """Of each output; where one differs, once more against an onnxruntime that is as exact as it can be."""
+    """Of each output; where one differs, once more against an onnxruntime that is as exact as it can be.
+
+    Some quantised networks onnxruntime 1.32 cannot open so: "Attempt to replace the existing tensor" of a ViT in pairs.
+    """
 
     def against(reference: list[Any]) -> tuple[OutputCheck, ...]:
         return check_outputs(request.outputs, ours, reference, request.config.rtol, request.config.atol)
@@ -182,7 +185,10 @@ def _checked(
     checks = against(theirs)
     if not any(check.beyond for check in checks):
         return checks
-    exact = against(arrays(onnxruntime_contender(request.model, request.threads, inputs, exact=True)()))
+    try:
+        exact = against(arrays(onnxruntime_contender(request.model, request.threads, inputs, exact=True)()))
+    except Exception:  # noqa: BLE001  # one of onnxruntime's dozen pybind types, which have no common base
+        return checks
     return checks if any(check.beyond for check in exact) else exact
 
 

@@ -18,8 +18,12 @@ from typing import Any
 import numpy as np
 from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.target import Target
 
+from tcl_core.byte_dots import has_byte_dots
+from tcl_core.network import byte_convolutions
 from tcl_core.network.barriers import Barriers
+from tcl_core.network.byte_convolutions import ByteConvolution, as_bytes
 from tcl_core.network.channels import fill_vectors
 from tcl_core.network.constants import constant_array, fold_constants, inline_constants, static_shape
 from tcl_core.network.convolutions import (
@@ -37,9 +41,10 @@ from tcl_core.network.convolutions import (
     whole_groups,
 )
 from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
-from tcl_core.network.rewriting import APART, calls_any, op_name, rewritten
+from tcl_core.network.rewriting import APART, TAKES_WHAT_FOLLOWS, calls_any, op_name, rewritten
 from tcl_core.network.spellings import spell_out_operators
 from tcl_core.network.volumes import CHANNELS_LAST, NAME, VOLUME, channels_last, in_panels, layouts_of
+from tcl_core.network.whole_ranges import whole_ranges
 from tcl_core.network.winograd import (
     Tiling,
     interleave,
@@ -54,8 +59,6 @@ from tcl_core.network.winograd import (
 _CONVOLUTION = "relax.nn.conv2d"
 _MOST_TOGETHER = 4
 """Groups that are computed as one: so many times the work."""
-_TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
-"""TVM's "out elementwise fusable" pattern: bias, residual and activation behind it become part of it."""
 
 
 def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
@@ -129,13 +132,15 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         self._lanes = lanes
         self._by_winograd = winograd
         self._made: dict[tuple[Any, ...], Any] = {}
+        self._held = whole_ranges(module) if has_byte_dots(Target.current()) else {}
+        self._words: dict[tuple[Any, ByteConvolution], Any] = {}
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
         if op_name(call) == "relax.layout_transform":
             return self._layout_transform(call, static_shape(op))
         if op_name(call) == _CONVOLUTION and str(call.attrs.out_layout).endswith("c"):
-            return self._convolution(call)
+            return self._convolution(call, self._held.get(op.args[0]))
         if op_name(call) == VOLUME and str(call.attrs.data_layout) == CHANNELS_LAST:
             return self._volume(call)
         return call
@@ -147,20 +152,41 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         kernel = relax.const(in_panels(weights, block_of(self._lanes, weights.shape[0])))
         return self._in_tiles(channels_last, call.args[0], kernel, *_window(call), name=NAME)
 
-    def _convolution(self, call: Any) -> Any:
+    def _convolution(self, call: Any, held: tuple[int, int] | None) -> Any:
+        """`held`: the least and the most of the whole numbers it reads, where these are known."""
         attributes, window = call.attrs, _window(call)
         emit = self.builder_.call_te
         if "1i" in str(attributes.kernel_layout):
             return emit(depthwise, *call.args, *window, primfunc_name_hint=DEPTHWISE)
+        weights, groups = constant_array(call.args[1], self.lookup_binding), int(attributes.groups)
+        if weights is not None and held is not None and groups == 1:
+            of_bytes = as_bytes(weights, held, window, int(call.ty.shape.values[3]))
+            if of_bytes is not None:
+                return self._of_bytes(call.args[0], weights, of_bytes)
         if not str(attributes.data_layout).endswith("c"):
-            return self._in_tiles(from_plain, *call.args, *window, int(attributes.groups), name=FROM_PLAIN)
-        if int(attributes.groups) > 1:
-            return self._in_groups(call, window, int(attributes.groups))
-        return self._dense(call, window)
+            return self._in_tiles(from_plain, *call.args, *window, groups, name=FROM_PLAIN)
+        if groups > 1:
+            return self._in_groups(call, window, groups)
+        return self._dense(call, weights, window)
 
-    def _dense(self, call: Any, window: tuple[list[int], ...]) -> Any:
+    def _of_bytes(self, data: Any, weights: Any, how: ByteConvolution) -> Any:
+        words = self._words.get((data, how))
+        if words is None:
+            words = self.builder_.emit(self.builder_.call_te(how.words, data, primfunc_name_hint="bytes_in_words"))
+            self._words[data, how] = words
+        kernel, too_large = byte_convolutions.kernel_words(weights), byte_convolutions.of_offset(weights, how.offset)
+        sums = self.builder_.call_te(
+            how.convolve,
+            words,
+            relax.const(kernel),
+            primfunc_name_hint=byte_convolutions.NAME,
+            primfunc_attrs=TAKES_WHAT_FOLLOWS,
+        )
+        exact = self.builder_.emit(relax.op.subtract(self.builder_.emit(sums), relax.const(too_large)))
+        return relax.op.astype(exact, "float32")
+
+    def _dense(self, call: Any, weights: Any, window: tuple[list[int], ...]) -> Any:
         strides, padding, dilation = window
-        weights = constant_array(call.args[1], self.lookup_binding)
         if weights is not None and (regions := _regions(call, weights, window)):
             return self._by_region(call, regions, dilation)
         tiling = _tiling(call, strides, dilation) if self._by_winograd else None
@@ -176,7 +202,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def _in_tiles(self, convolve: Callable[..., Any], *arguments: Any, name: str) -> Any:
         convolution = partial(in_whole_tiles, convolve)
         return self.builder_.call_te(
-            convolution, *arguments, primfunc_name_hint=name, primfunc_attrs=_TAKES_WHAT_FOLLOWS
+            convolution, *arguments, primfunc_name_hint=name, primfunc_attrs=TAKES_WHAT_FOLLOWS
         )
 
     def _by_region(self, call: Any, regions: tuple[tuple[Region, ...], ...], dilation: list[int]) -> Any:
@@ -193,7 +219,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             partial(together, len(regions[0])),
             *parts,
             primfunc_name_hint="regions_together",
-            primfunc_attrs=_TAKES_WHAT_FOLLOWS,
+            primfunc_attrs=TAKES_WHAT_FOLLOWS,
         )
 
     def _in_groups(self, call: Any, window: tuple[list[int], ...], groups: int) -> Any:
@@ -220,9 +246,9 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         products = self._call(product, (), self.builder_.emit(packed), relax.const(kernel))
         read, shape = self.builder_.emit(products), tuple(int(extent) for extent in call.ty.shape.values)
         if dilation == 1:
-            return self._call(unpack, (tiling, shape), read, attributes=_TAKES_WHAT_FOLLOWS)
+            return self._call(unpack, (tiling, shape), read, attributes=TAKES_WHAT_FOLLOWS)
         apart = self._call(unpack, (tiling, taken_apart(shape, dilation)), read, attributes=APART)
-        return self._call(interleave, (shape, dilation), self.builder_.emit(apart), attributes=_TAKES_WHAT_FOLLOWS)
+        return self._call(interleave, (shape, dilation), self.builder_.emit(apart), attributes=TAKES_WHAT_FOLLOWS)
 
     def _call(
         self,

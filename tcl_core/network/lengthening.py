@@ -18,6 +18,9 @@ from tvm.relax.expr_functor import PyExprMutator
 from tcl_core.network.constants import constant_array, static_shape
 from tcl_core.network.rewriting import APART, op_name
 
+ZEROS_BEHIND = "pad_zeros"
+"""The function that makes an axis longer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -149,7 +152,7 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         # Apart: in one kernel with a product MetaSchedule cannot tile it.
         return self.builder_.emit(
             self.builder_.call_te(
-                topi.nn.pad, value, before, after, primfunc_name_hint="pad_zeros", primfunc_attrs=APART
+                topi.nn.pad, value, before, after, primfunc_name_hint=ZEROS_BEHIND, primfunc_attrs=APART
             )
         )
 

@@ -23,6 +23,8 @@ from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of
 Array = NDArray[Any]
 
 _QUANTIZE, _DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
+_COLUMNS = 1
+"""The axis of a matrix along which a product's columns are."""
 _BYTES = {np.dtype(np.int8), np.dtype(np.uint8)}
 
 
@@ -56,6 +58,7 @@ class _Pairs:
         self._readers = Counter(name for node in graph.node for name in node.input)
         # What is given out is read there.
         self._readers.update(each.name for each in graph.output)
+        self._ranks_of_inputs = {each.name: len(each.type.tensor_type.shape.dim) for each in graph.input}
         self._tensors = {tensor.name: tensor for tensor in graph.initializer}
         self._tensors |= {
             node.output[0]: attribute.t
@@ -98,6 +101,14 @@ class _Pairs:
             return None
         along = attributes_of(maker).get("axis", 1)
         return list(maker.input) if parameters[0].size == 1 or along == channels else None
+
+    def several_scales(self, side: list[str]) -> bool:
+        return any(extent > 1 for extent in self._tensors[side[1]].dims)
+
+    def rank(self, name: str) -> int | None:
+        """Of a constant, or of what stands for a large one (`skeleton`); None for what is computed."""
+        tensor = self._tensors.get(name)
+        return self._ranks_of_inputs.get(name) if tensor is None else len(tensor.dims)
 
     def zero_type(self, side: list[str]) -> Any:
         return onnx.helper.tensor_dtype_to_np_dtype(self._tensors[side[2]].data_type)
@@ -171,12 +182,12 @@ def _gemm(pairs: _Pairs, inner: Any, last: Any, dtype: Any) -> Any:
 
 
 def _product(pairs: _Pairs, inner: Any, last: Any, dtype: Any) -> Any:
-    sides = _both(pairs, inner)
-    if sides is None or pairs.zero_type(sides[0]) != dtype:
+    left, right = pairs.side(inner.input[0]), pairs.side(inner.input[1], _COLUMNS)
+    if left is None or right is None or pairs.zero_type(left) != dtype:
         return None
-    return onnx.helper.make_node(
-        "QLinearMatMul", [*sides[0], *sides[1], *last.input[1:]], list(last.output), inner.name
-    )
+    if pairs.several_scales(right) and pairs.rank(right[0]) != _COLUMNS + 1:
+        return None
+    return onnx.helper.make_node("QLinearMatMul", [*left, *right, *last.input[1:]], list(last.output), inner.name)
 
 
 def _of_two(pairs: _Pairs, inner: Any, last: Any, dtype: Any) -> Any:

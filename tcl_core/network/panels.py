@@ -15,10 +15,16 @@ import numpy as np
 import tvm
 from tvm import relax, te
 from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.target import Target
 
+from tcl_core.byte_dots import has_byte_dots
+from tcl_core.network import byte_products
 from tcl_core.network.blocked import block_of
+from tcl_core.network.byte_products import ByteFactor, byte_factor
+from tcl_core.network.byte_words import weight_words
 from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.rewriting import op_name, rewritten
+from tcl_core.network.rewriting import TAKES_WHAT_FOLLOWS, op_name, rewritten
+from tcl_core.network.whole_ranges import bindings, whole_ranges
 
 _NAME = "matmul"
 
@@ -26,7 +32,8 @@ _NAME = "matmul"
 def lay_out_weights(module: Any, lanes: int) -> Any:
     """The relax module with products by constant matrices of float32 that read panels of `lanes` columns, or half.
 
-    Those whose columns fill panels; all others stay.
+    Those whose columns fill panels; all others stay. Of whole numbers they are read as bytes, where the current target
+    multiplies those.
     """
     return rewritten(module, _Panels(module, lanes))
 
@@ -38,6 +45,10 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def __init__(self, module: Any, lanes: int) -> None:
         super().__init__(module)
         self._lanes = lanes
+        of_bytes = has_byte_dots(Target.current())
+        self._held = whole_ranges(module) if of_bytes else {}
+        self._values = dict(bindings(module)) if of_bytes else {}
+        self._words: dict[tuple[Any, int], Any] = {}
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
@@ -51,12 +62,38 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if lanes < 2:
             return call
         panels = weights.reshape(inside, columns // lanes, lanes).transpose(1, 0, 2)
+        factor = byte_factor(op.args[0], weights, self._held, self._values)
+        if factor is not None:
+            return self._of_bytes(factor, weights, panels)
         return self.builder_.call_te(
             _product,
             call.args[0],
             relax.const(tvm.runtime.tensor(np.ascontiguousarray(panels)), "float32"),
             primfunc_name_hint=_NAME,
         )
+
+    def _of_bytes(self, factor: ByteFactor, weights: Any, panels: Any) -> Any:
+        emit, call_te = self.builder_.emit, self.builder_.call_te
+        words = self._words.get((factor.data, factor.offset))
+        if words is None:
+            read = self.visit_expr(factor.data)
+            words = emit(call_te(byte_products.words_of, read, factor.offset, primfunc_name_hint="bytes_in_words"))
+            self._words[factor.data, factor.offset] = words
+        kernel, ones = relax.const(weight_words(panels)), byte_products.of_ones(weights)
+        multiplied = call_te(
+            byte_products.multiply,
+            words,
+            kernel,
+            primfunc_name_hint=byte_products.NAME,
+            primfunc_attrs=TAKES_WHAT_FOLLOWS,
+        )
+        sums = emit(multiplied)
+        if factor.offset:
+            sums = emit(relax.op.subtract(sums, relax.const(ones * factor.offset)))
+        if factor.zero is not None:
+            zero = emit(relax.op.astype(self.visit_expr(factor.zero), "int32"))
+            sums = emit(relax.op.subtract(sums, emit(relax.op.multiply(relax.const(ones), zero))))
+        return relax.op.astype(sums, "float32")
 
 
 def _product(data: Any, kernel: Any) -> Any:

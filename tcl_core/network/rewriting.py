@@ -8,6 +8,8 @@ from tvm import relax
 
 APART = {"op_pattern": 8}
 """Attributes of a function in TVM's opaque pattern: fused with nothing."""
+TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
+"""In its "out elementwise fusable" one: bias, residual and activation behind it become part of it."""
 
 
 def op_name(call: Any) -> str:

@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm.s_tir import Schedule, meta_schedule
 
 from tcl_core.batches import ScheduleBatch
+from tcl_core.byte_dots import read_module
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
 from tcl_core.space.domains import find_domains
 from tcl_core.space.recipes import Recipe, recipes_of
@@ -64,7 +65,7 @@ class DesignSpace:
         target = tvm.target.Target(json.loads(target_json))
         import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
         self.task = task
-        self._module = tvm.ir.load_json(task.module_json)
+        self._module = read_module(task.module_json)
         context = meta_schedule.TuneContext(
             mod=self._module,
             target=target,
@@ -99,7 +100,7 @@ class DesignSpace:
 
     def _apply(self, recipe: Recipe, decisions: Sequence[Decision], module: Any = None) -> Schedule | None:
         if module is None:
-            module = tvm.ir.load_json(self.task.module_json) if recipe.spoils else self._module
+            module = read_module(self.task.module_json) if recipe.spoils else self._module
         schedule = Schedule(module, seed=1, debug_mask="none", error_render_level="none")
         try:
             with_decisions(recipe.trace, decisions).apply_to_schedule(schedule, remove_postproc=True)
@@ -144,7 +145,7 @@ class DesignSpace:
             return [self.replay(candidate) for candidate in candidates]
 
         def replay(candidate: Candidate) -> Replay | Failure:
-            return self._written(self.schedule(candidate, tvm.ir.load_json(self.task.module_json)))
+            return self._written(self.schedule(candidate, read_module(self.task.module_json)))
 
         with ThreadPoolExecutor(len(candidates), thread_name_prefix="replay") as threads:
             return list(threads.map(replay, candidates))

@@ -17,6 +17,8 @@ from tvm.target import codegen
 from tvm.tirx.analysis import undefined_vars
 from tvm.tirx.expr import Add, FloorDiv, FloorMod, Mul
 
+from tcl_core.byte_dots import sides_of
+
 _FEWEST_SUMS = 8
 """Sums that must be under way for each addition to wait for none before it: latency 4, two a cycle."""
 _FEWEST_OF_COMPUTED = 2
@@ -249,7 +251,7 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
         block=_block(factors, variables[summed[-1]].var, extents[summed[-1]]),
         padded=bool(schedule.get_producers(reference)),
         vector=vector,
-        computed=not isinstance(block.body.value.b.b, TensorLoad),
+        computed=not isinstance(_sides(block.body.value)[-1], TensorLoad),
     )
 
 
@@ -275,12 +277,21 @@ def _factors(block: Any) -> tuple[Any, Any] | None:
     Of weights that are computed of several tables what is read first.
     """
     value = getattr(block.body, "value", None)
-    if block.init is None or not isinstance(value, Add) or not isinstance(value.b, Mul):
+    sides = _sides(value)
+    if block.init is None or not sides:
         return None
-    loads = value.b.a, value.b.b if isinstance(value.b.b, TensorLoad) else _first_load(value.b.b)
-    if not all(isinstance(each, TensorLoad) for each in (value.a, *loads)):
+    total, first, second = sides
+    loads = first, second if isinstance(second, TensorLoad) else _first_load(second)
+    if not all(isinstance(each, TensorLoad) for each in (total, *loads)):
         return None
-    return loads if value.a.source.same_as(block.body.buffer) else None
+    return loads if total.source.same_as(block.body.buffer) else None
+
+
+def _sides(value: Any) -> tuple[Any, ...]:
+    """The sum so far and both factors of what a block writes, of floats or of words of bytes; none for others."""
+    if isinstance(value, Add) and isinstance(value.b, Mul):
+        return value.a, value.b.a, value.b.b
+    return sides_of(value) or ()
 
 
 def _first_load(expression: Any) -> Any:

@@ -42,6 +42,7 @@ _CODE = (
     "space",
     "measure",
     "hardware",
+    "byte_dots.py",
     "tvm_threads.py",
     "network",
     "learning",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import tvm
+from tvm import te
 
-from tcl_core.domain import Platform, Replay, Task
+from tcl_core.domain import Candidate, Platform, Replay, Task
 from tcl_core.inspection import tree
 from tcl_core.inspection.source import generate, read_assembly, read_cuda, read_llvm
+from tcl_core.network.byte_products import multiply
 from tcl_core.schedule_events import Language, Place, PlaceKind
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CUDA_TARGET
 from tests.tcl_core.inspection.conftest import replays
+from tests.tcl_core.space.kernel_tasks import task_of
 
 
 def loop(name: str, extent: int = 4, kind: PlaceKind = PlaceKind.SERIAL) -> Place:
@@ -32,6 +36,17 @@ def test_a_cpu_schedule_gives_llvm_ir_and_assembly(cpu_platform: Platform, matmu
     assert llvm.places[llvm.start + 2] == (parallel,)
     assert any(here == (parallel,) for here in assembly.places)
     assert not any("!dbg" in line for line in llvm.lines) and not any(".loc" in line for line in assembly.lines)
+
+
+def test_products_of_bytes_are_shown_as_the_instruction_that_was_timed(cpu_platform: Platform) -> None:
+    target = json.dumps({"kind": "llvm", "mcpu": "cascadelake", "num-cores": 2})
+    words, kernel = te.placeholder((8, 4), "int32", name="words"), te.placeholder((2, 4, 16), "int32", name="kernel")
+    space = DesignSpace(task_of("bytes", [words, kernel, multiply(words, kernel)]), target)
+    (sketch, *_) = space.sketches
+    replay = space.replay(Candidate("bytes", sketch.index, tuple(domain.values[0] for domain in sketch.domains)))
+    assert isinstance(replay, Replay)
+    _, assembly = generate(tvm.ir.load_json(replay.module_json), replace(cpu_platform, target_json=target), ())
+    assert any("vpdpbusd" in line for line in assembly.lines)
 
 
 def test_labels_link_blocks_of_llvm_ir() -> None:

@@ -13,6 +13,8 @@ import tvm
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Replay, Sketch
+from tcl_core.network.byte_convolutions import ByteConvolution
+from tcl_core.network.byte_products import multiply
 from tcl_core.network.convolutions import DENSE, from_plain, grouped, in_whole_tiles, of_first
 from tcl_core.network.few_bits import expression
 from tcl_core.network.volumes import channels_last
@@ -97,6 +99,21 @@ def few_bits(rows: int, bits: int = 4) -> list[Any]:
     return [data, weights, *factors, topi.nn.relu(expression(64, 32, bits)(data, weights, *factors))]
 
 
+def of_bytes(columns: int = 14) -> list[Any]:
+    """32 channels in words to 4 blocks, a 3x3 window, the picture padded already."""
+    how = ByteConvolution(offset=0, strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), columns=columns)
+    words = te.placeholder((1, 4, 16, 17 if columns == 13 else 16, LANES // 4), "int32", name="words")
+    kernel = te.placeholder((4, 4, 3, 3, LANES // 4, LANES), "int32", name="kernel")
+    bias = te.placeholder((1, 4, 1, 1, LANES), name="bias")
+    return [words, kernel, bias, topi.nn.relu(topi.add(topi.cast(how.convolve(words, kernel), "float32"), bias))]
+
+
+def product_of_bytes(rows: int) -> list[Any]:
+    words = te.placeholder((rows, 20), "int32", name="words")
+    kernel = te.placeholder((6, 20, LANES), "int32", name="kernel")
+    return [words, kernel, topi.nn.relu(topi.cast(multiply(words, kernel), "float32"))]
+
+
 def heads() -> list[Any]:
     left, right = te.placeholder((3, 12, 20), name="left"), te.placeholder((3, 20, 16), name="right")
     return [left, right, topi.nn.batch_matmul(left, right, transpose_b=False)]
@@ -126,6 +143,10 @@ KERNELS: dict[str, Callable[[], list[Any]]] = {
     "one row by weights of few bits": lambda: few_bits(1),
     "four rows by such": lambda: few_bits(4),
     "by weights of bytes": lambda: few_bits(2, bits=8),
+    "convolution of bytes": of_bytes,
+    "such with columns computed for nothing": lambda: of_bytes(13),
+    "product of bytes": lambda: product_of_bytes(12),
+    "one row of bytes": lambda: product_of_bytes(1),
     "heads": heads,
     "winograd": winograd,
 }
@@ -142,18 +163,20 @@ def run(module: Any, arrays: Sequence[Any], shape: tuple[int, ...]) -> Any:
     return result.numpy()
 
 
+def some(generator: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Any:
+    if dtype == "float32":
+        return generator.standard_normal(shape).astype(np.float32)
+    bounds = np.iinfo(dtype)
+    return generator.integers(bounds.min, bounds.max, shape, dtype=np.dtype(dtype), endpoint=True)
+
+
 @pytest.mark.parametrize("kind", KERNELS)
 def test_every_sketch_computes_what_the_task_does(kind: str) -> None:
     tensors = KERNELS[kind]()
     space = DesignSpace(task_of(kind, tensors), CPU_TARGET)
     generator = np.random.default_rng(0)
     shapes = [tuple(int(extent) for extent in tensor.shape) for tensor in tensors]
-    arrays = [
-        generator.integers(0, 256, shape).astype(np.uint8)
-        if tensor.dtype == "uint8"
-        else generator.standard_normal(shape).astype(np.float32)
-        for tensor, shape in zip(tensors, shapes[:-1], strict=False)
-    ]
+    arrays = [some(generator, str(tensor.dtype), shape) for tensor, shape in zip(tensors, shapes[:-1], strict=False)]
     expected = run(tvm.ir.load_json(space.task.module_json), arrays, shapes[-1])
     for sketch in [*space.sketches] * 2:
         candidate = drawn(sketch, generator)
@@ -230,6 +253,29 @@ def test_weights_of_few_bits_are_worked_out_for_tiles_of_few_columns_too() -> No
     plain = DesignSpace(task_of("row", matrices(1, 48)), CPU_TARGET)
     assert len(plain.sketches) == 1
     assert all(math.prod(value[1:]) == 16 for each in space.sketches for value in each.domains[-1].values)
+
+
+@pytest.mark.parametrize("make", [of_bytes, lambda: product_of_bytes(12)], ids=["convolution", "product"])
+def test_products_of_bytes_are_one_instruction_a_vector(make: Callable[[], list[Any]]) -> None:
+    target = json.dumps({"kind": "llvm", "mcpu": "cascadelake", "num-cores": 2})
+    space = DesignSpace(task_of("bytes", make()), target)
+    for sketch in space.sketches:
+        replay = space.replay(drawn(sketch, np.random.default_rng(1)))
+        assert isinstance(replay, Replay)
+        with tvm.target.Target(json.loads(target)):
+            build = tvm.compile(tvm.ir.load_json(replay.module_json), tvm.target.Target(json.loads(target)))
+        text = build.mod.inspect_source("asm")
+        assert text.count("vpdpbusd") > 1
+        assert "vpmulld" not in text, "none is computed byte by byte"
+
+
+def test_metaschedule_tiles_products_of_bytes_too() -> None:
+    """Where something else than a sum's own results comes behind it."""
+    space = DesignSpace(task_of("stock", product_of_bytes(12)), CPU_TARGET, stock=True)
+    assert space.sketches
+    generator = np.random.default_rng(0)
+    for sketch in space.sketches:
+        assert isinstance(space.replay(drawn(sketch, generator)), Replay)
 
 
 def overlapping() -> list[Any]:

@@ -1,0 +1,130 @@
+"""Blocked convolutions of whole numbers as sums of products of bytes, where a target multiplies four at once.
+
+A quantised network keeps its whole numbers in floats (`network.quantized`). A convolution that reads such as a byte
+holds, by weights of which that is true, too, reads them as bytes here, with the picture's surroundings. Its sums are
+exact, which those of floats are up to 2^24. Two threads of a Xeon with AVX-512, ms: ResNet-18 23.8 -> 5.5 (onnxruntime
+6.6), MobileNetV2 5.5 -> 2.9 (2.6); of a first convolution's 1.09 0.33 were left.
+
+Shape legend: N pictures, I and O chunks of channels in blocks of c and o, H x W pixels, q words of a block. Channels
+that fill no block (C, the three of a picture) are one chunk.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import te, tirx
+
+from tcl_core.byte_dots import BYTES, sum_of_byte_products
+from tcl_core.network.byte_words import offset_of, weight_words, word, word_of_zeros, words_for
+from tcl_core.network.constants import Array
+from tcl_core.network.tile_rows import columns_in_tiles
+from tcl_core.network.winograd import FLOPS
+
+NAME = "byte_conv2d_NCHWc"
+_FEWEST_STEPS = 64
+"""Of a sum that takes longer than to cut off what was computed for nothing."""
+_PLAIN = 4
+"""Axes of a picture in a layout without blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByteConvolution:
+    """A convolution whose data and weights fit bytes.
+
+    Attributes:
+        offset: what is added to the data, for none to be negative.
+        padding: top, left, bottom, right; behind each row as much more as makes its results whole tiles.
+        columns: results in a row, without those.
+    """
+
+    offset: int
+    strides: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    dilation: tuple[int, int]
+    columns: int
+
+    def words(self, data: Any) -> Any:
+        """[N, I, H, W, c] or [N, C, H, W] floats -> [N, I, H', W', q]."""
+        pictures, chunks, height, width = (int(extent) for extent in data.shape[:4])
+        plain = len(data.shape) == _PLAIN
+        block = chunks if plain else int(data.shape[4])
+        top, left, bottom, right = self.padding
+
+        def at(n: Any, c: Any, h: Any, w: Any, q: Any) -> Any:
+            row, column = h - top, w - left
+
+            def value(channel: Any) -> Any:
+                return data[(n, channel, row, column) if plain else (n, c, row, column, channel)]
+
+            found = word(value, q, block, self.offset)
+            if not any(self.padding):
+                return found
+            inside = tirx.all(row >= 0, row < height, column >= 0, column < width)
+            return tirx.if_then_else(inside, found, word_of_zeros(self.offset))
+
+        shape = pictures, 1 if plain else chunks, height + top + bottom, width + left + right, words_for(block)
+        return te.compute(shape, at, name="bytes_in_words")
+
+    def convolve(self, words: Any, kernel: Any) -> Any:
+        """[N, I, H', W', q] by [O, I, kh, kw, q, o] -> [N, O, height, columns, o] sums of int32."""
+        pictures, chunks_in, *size, count = (int(extent) for extent in words.shape)
+        chunks, _, high, wide, _, lanes = (int(extent) for extent in kernel.shape)
+        height, width = (
+            (extent - (window - 1) * gap - 1) // stride + 1
+            for extent, window, gap, stride in zip(size, (high, wide), self.dilation, self.strides, strict=True)
+        )
+        k = te.reduce_axis((0, chunks_in * count), name="k")
+        kh, kw = te.reduce_axis((0, high), name="kh"), te.reduce_axis((0, wide), name="kw")
+        (down, along), (gap_h, gap_w) = self.strides, self.dilation
+
+        def result(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
+            read = words[n, k // count, h * down + kh * gap_h, w * along + kw * gap_w, k % count]
+            return sum_of_byte_products(read, kernel[c, k // count, kh, kw, k % count, b], [k, kh, kw])
+
+        shape = (pictures, chunks, height, width, lanes)
+        # Four products of bytes take the time of one of floats, and count as one: roofs are those of floats.
+        work = 2.0 * math.prod(shape) * chunks_in * count * high * wide
+        sums = te.compute(shape, result, name=NAME, attrs={FLOPS: work})
+        if width == self.columns:
+            return sums
+        return te.compute((*shape[:3], self.columns, lanes), sums, name="of_whole_tiles")
+
+
+def as_bytes(
+    weights: Array, held: tuple[int, int], window: tuple[list[int], ...], columns: int
+) -> ByteConvolution | None:
+    """How a dense blocked convolution is one of bytes; None where something does not fit one.
+
+    Args:
+        weights: [O, I, kh, kw, c, o], or [O, C, kh, kw, o].
+        held: see `offset_of`.
+        window: strides, padding and dilation.
+        columns: of its results.
+    """
+    products = math.prod(weights.shape[1:-1])
+    offset, (strides, (top, left, bottom, right), dilation) = offset_of(weights, held, products), window
+    if offset is None or min(top, left, bottom, right) < 0:
+        return None
+    more = columns_in_tiles(columns, weights.shape[-1]) - columns if products >= _FEWEST_STEPS * BYTES else 0
+    return ByteConvolution(
+        offset=offset,
+        strides=(strides[0], strides[1]),
+        padding=(top, left, bottom, right + more * strides[1]),
+        dilation=(dilation[0], dilation[1]),
+        columns=columns,
+    )
+
+
+def kernel_words(weights: Array) -> Array:
+    """Weights as for `as_bytes` -> [O, I, kh, kw, q, o] of int32."""
+    return weight_words(weights if weights.ndim > _PLAIN + 1 else np.moveaxis(weights, 1, 3)[:, None])
+
+
+def of_offset(weights: Array, offset: int) -> Array:
+    """[1, O, 1, 1, o] of int32: what a sum is too large by, as its data are all by so much."""
+    sums: Array = weights.astype(np.int64).sum(axis=tuple(range(1, weights.ndim - 1))) * offset
+    return sums.astype(np.int32)[None, :, None, None, :]
