@@ -6,8 +6,8 @@ holds a word of four bytes is a number to them. One thread of a Xeon with AVX-51
 tiles of 14 rows by two vectors, and 203 where the sum is an addition behind the instruction, which LLVM leaves apart.
 
 TVM knows an operator in a process once this module is imported there: `read_module` reads what may hold them. A build
-whose current target has the instruction gets it for whole vectors; all else is computed
-byte by byte, so that any kernel can be built for any target, tuned or not.
+whose current target has the instruction gets it for whole vectors; all else is computed byte by byte, so that any
+kernel can be built for any target, tuned or not.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from tcl_core.byte_dots import has_byte_dots
 from tcl_core.network import byte_convolutions
 from tcl_core.network.barriers import Barriers
 from tcl_core.network.byte_convolutions import ByteConvolution, as_bytes
+from tcl_core.network.byte_words import IN_WORDS
 from tcl_core.network.channels import fill_vectors
 from tcl_core.network.constants import constant_array, fold_constants, inline_constants, static_shape
 from tcl_core.network.convolutions import (
@@ -172,7 +173,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def _of_bytes(self, data: Any, weights: Any, how: ByteConvolution) -> Any:
         words = self._words.get((data, how))
         if words is None:
-            words = self.builder_.emit(self.builder_.call_te(how.words, data, primfunc_name_hint="bytes_in_words"))
+            words = self.builder_.emit(self.builder_.call_te(how.words, data, primfunc_name_hint=IN_WORDS))
             self._words[data, how] = words
         kernel, too_large = byte_convolutions.kernel_words(weights), byte_convolutions.of_offset(weights, how.offset)
         sums = self.builder_.call_te(

@@ -2,8 +2,8 @@
 
 A quantised network keeps its whole numbers in floats (`network.quantized`). A convolution that reads such as a byte
 holds, by weights of which that is true, too, reads them as bytes here, with the picture's surroundings. Its sums are
-exact, which those of floats are up to 2^24. Two threads of a Xeon with AVX-512, ms: ResNet-18 23.8 -> 5.5 (onnxruntime
-6.6), MobileNetV2 5.5 -> 2.9 (2.6); of a first convolution's 1.09 0.33 were left.
+exact, which those of floats are up to 2^24. Two threads of a Xeon with AVX-512, ms: ResNet-18 20.9 -> 5.6 (onnxruntime
+6.1), MobileNetV2 4.8 -> 3.3 (3.5); of a first convolution's 1.09 0.33 were left.
 
 Shape legend: N pictures, I and O chunks of channels in blocks of c and o, H x W pixels, q words of a block. Channels
 that fill no block (C, the three of a picture) are one chunk.
@@ -19,7 +19,7 @@ import numpy as np
 from tvm import te, tirx
 
 from tcl_core.byte_dots import BYTES, sum_of_byte_products
-from tcl_core.network.byte_words import offset_of, weight_words, word, word_of_zeros, words_for
+from tcl_core.network.byte_words import IN_WORDS, offset_of, weight_words, word, word_of_zeros, words_for
 from tcl_core.network.constants import Array
 from tcl_core.network.tile_rows import columns_in_tiles
 from tcl_core.network.winograd import FLOPS
@@ -67,7 +67,7 @@ class ByteConvolution:
             return tirx.if_then_else(inside, found, word_of_zeros(self.offset))
 
         shape = pictures, 1 if plain else chunks, height + top + bottom, width + left + right, words_for(block)
-        return te.compute(shape, at, name="bytes_in_words")
+        return te.compute(shape, at, name=IN_WORDS)
 
     def convolve(self, words: Any, kernel: Any) -> Any:
         """[N, I, H', W', q] by [O, I, kh, kw, q, o] -> [N, O, height, columns, o] sums of int32."""

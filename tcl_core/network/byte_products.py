@@ -16,7 +16,7 @@ import numpy as np
 from tvm import relax, te
 
 from tcl_core.byte_dots import sum_of_byte_products
-from tcl_core.network.byte_words import offset_of, word, words_for
+from tcl_core.network.byte_words import IN_WORDS, offset_of, word, words_for
 from tcl_core.network.constants import Array, static_shape
 from tcl_core.network.rewriting import op_name
 from tcl_core.network.winograd import FLOPS
@@ -67,7 +67,7 @@ def words_of(data: Any, offset: int) -> Any:
         *row, q = place
         return word(lambda k: data[(*row, k)], q, values, offset)
 
-    return te.compute((*rows, words_for(values)), at, name="bytes_in_words")
+    return te.compute((*rows, words_for(values)), at, name=IN_WORDS)
 
 
 def multiply(words: Any, kernel: Any) -> Any:

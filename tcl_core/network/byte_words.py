@@ -15,6 +15,8 @@ from tvm import tirx
 from tcl_core.byte_dots import BYTES, MOST_PRODUCTS
 from tcl_core.network.constants import Array
 
+IN_WORDS = "bytes_in_words"
+"""The kernel that makes them."""
 _LARGEST = 255
 _WEIGHTS = (-128, 127)
 

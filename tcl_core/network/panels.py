@@ -21,7 +21,7 @@ from tcl_core.byte_dots import has_byte_dots
 from tcl_core.network import byte_products
 from tcl_core.network.blocked import block_of
 from tcl_core.network.byte_products import ByteFactor, byte_factor
-from tcl_core.network.byte_words import weight_words
+from tcl_core.network.byte_words import IN_WORDS, weight_words
 from tcl_core.network.constants import constant_array, static_shape
 from tcl_core.network.rewriting import TAKES_WHAT_FOLLOWS, op_name, rewritten
 from tcl_core.network.whole_ranges import bindings, whole_ranges
@@ -77,7 +77,7 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         words = self._words.get((factor.data, factor.offset))
         if words is None:
             read = self.visit_expr(factor.data)
-            words = emit(call_te(byte_products.words_of, read, factor.offset, primfunc_name_hint="bytes_in_words"))
+            words = emit(call_te(byte_products.words_of, read, factor.offset, primfunc_name_hint=IN_WORDS))
             self._words[factor.data, factor.offset] = words
         kernel, ones = relax.const(weight_words(panels)), byte_products.of_ones(weights)
         multiplied = call_te(

@@ -19,6 +19,7 @@ from tcl_core.network.lengthening import ZEROS_BEHIND
 from tcl_core.network.quantized import ROUNDER
 from tcl_core.network.rewriting import op_name
 
+_FLOAT = "float32"
 _OF_TYPE = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
 
 
@@ -110,7 +111,8 @@ def _of_function(call: Any, read: Sequence[_Values]) -> _Values:
 
 
 def _converted(call: Any, read: Sequence[_Values]) -> _Values:
-    return read[0] if str(call.ty.dtype) in {"float32", *_OF_TYPE} else _ANY
+    """What a fraction becomes is left to who converts it."""
+    return read[0] if str(call.ty.dtype) == _FLOAT or (str(call.ty.dtype) in _OF_TYPE and read[0].whole) else _ANY
 
 
 def _bounded(bound: Callable[[float, float], float], other: Callable[[Any], Any] | None = None) -> Any:
@@ -118,10 +120,11 @@ def _bounded(bound: Callable[[float, float], float], other: Callable[[Any], Any]
 
     def rule(call: Any, read: Sequence[_Values]) -> _Values:
         number = other(call) if other else _number(call)
-        if number is None or read[0].with_rounder:
+        if number is None or read[0].with_rounder or str(call.ty.dtype) != _FLOAT:
             return _ANY
         least, most = bound(read[0].least, number), bound(read[0].most, number)
-        return _Values(least=least, most=most, whole=read[0].whole and number == round(number))
+        whole = read[0].whole and (math.isinf(number) or number.is_integer())
+        return _Values(least=least, most=most, whole=whole)
 
     return rule
 
@@ -131,14 +134,14 @@ def _shifted(sign: int) -> Any:
 
     def rule(call: Any, read: Sequence[_Values]) -> _Values:
         number, values = _number(call), read[0]
-        if number is None:
-            return _ANY
+        if number is None or str(call.ty.dtype) != _FLOAT:
+            return _ANY  # bytes begin anew where they end
         if number == ROUNDER:
             return _rounding(values, away=sign < 0)
         if values.with_rounder:
             return _ANY
         by = sign * number
-        return _Values(least=values.least + by, most=values.most + by, whole=values.whole and number == round(number))
+        return _Values(least=values.least + by, most=values.most + by, whole=values.whole and number.is_integer())
 
     return rule
 

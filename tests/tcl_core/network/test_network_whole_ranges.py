@@ -75,6 +75,10 @@ UNKNOWN: dict[str, Made] = {
     "moved by several": lambda b, x: relax.op.add(
         rounded(b, x), relax.const(np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1))
     ),
+    "fractions as bytes and back": lambda b, x: relax.op.subtract(
+        b.emit(relax.op.astype(b.emit(relax.op.astype(b.emit(relax.op.minimum(x, number(2.7))), "int32")), "float32")),
+        number(1),
+    ),
     "beside what is none": lambda b, x: relax.op.concat([rounded(b, x), x], axis=1),
 }
 
@@ -82,6 +86,24 @@ UNKNOWN: dict[str, Made] = {
 @pytest.mark.parametrize("kind", UNKNOWN)
 def test_nothing_else_is_taken_for_one(kind: str) -> None:
     assert held(UNKNOWN[kind]) is None
+
+
+def test_an_infinite_bound_is_none() -> None:
+    assert held(lambda b, x: relax.op.minimum(rounded(b, x), number(np.inf))) == (-5, 250)
+
+
+def test_sums_of_bytes_begin_anew() -> None:
+    """250 and 10 are 4."""
+    made = held(lambda b, x: relax.op.astype(b.emit(relax.op.add(x, relax.const(np.uint8(10)))), "float32"), "uint8")
+    assert made == (0, 255)
+
+
+def test_what_a_fraction_is_as_a_byte_is_not_guessed() -> None:
+    def bytes_of(b: relax.BlockBuilder, x: Any) -> Any:
+        cut = b.emit(relax.op.maximum(b.emit(relax.op.minimum(x, number(9.5))), number(0.5)))
+        return relax.op.astype(b.emit(relax.op.astype(cut, "uint8")), "float32")
+
+    assert held(bytes_of) == (0, 255)
 
 
 @pytest.mark.parametrize(("dtype", "bounds"), [("uint8", (0, 255)), ("int8", (-128, 127)), ("int32", None)])
