@@ -108,10 +108,9 @@ class TrainingConfig:
 
 
 REFINING = TrainingConfig(learning_rate=5e-4, epochs=3, least_steps=10, tasks_per_step=4, max_samples=2048)
-"""For a model that has learned elsewhere, in less time than a fresh one takes. Four recorded runs (vit_tiny,
-squeezenet, two of a network of ten tasks), replayed from the checkpoint that ships, pairs of the next round in order:
-0.631, 0.553, 0.696, 0.613 with 1,024 records a fit, 0.654, 0.586, 0.700, 0.621 with 2,048, in 58.8 and 64.9 s. Twice
-the passes end no faster (`tuner.lesson.WORTHWHILE`)."""
+"""For a model that has learned elsewhere, in less time than a fresh one takes. Four recorded runs, replayed from the
+checkpoint that ships, pairs of the next round in order: 0.631, 0.553, 0.696, 0.613 with 1,024 records a fit, 0.654,
+0.586, 0.700, 0.621 with 2,048, in 58.8 and 64.9 s. Twice the passes end no faster (`tuner.lesson.WORTHWHILE`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,8 +241,7 @@ class SearchConfig:
 
 
 FEW_TRIALS = 16
-"""Trials up to which little is known of a task: the median random candidate is 4 - 10 times slower than the best of 150
-(METHOD, "First evidence")."""
+"""Trials up to which little is known of a task (METHOD, "First evidence")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +250,7 @@ class SchedulerConfig:
 
     Attributes:
         first_round: candidates measured in a task's first round: enough for an estimate of the whole network, soon.
+        first_taught: the same where the cost model has learned before. Validation networks end as fast, known sooner.
         growth: a later round takes this many times what was measured of the task before.
         round_size: candidates of a round at most.
         min_gain: a task whose expected gain of a further round is below this share of the network's time is left.
@@ -259,6 +258,7 @@ class SchedulerConfig:
     """
 
     first_round: int = 2
+    first_taught: int = 1
     growth: int = 3
     round_size: int = 32
     min_gain: float = 0.0002

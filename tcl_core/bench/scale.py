@@ -96,7 +96,9 @@ def measure_run(workspace: Path) -> dict[str, Any]:
         network=str(densenet()),
         workspace=str(workspace),
         budget=Budget(trials=ROUNDS * ROUND),
-        scheduler=SchedulerConfig(first_round=ROUND, round_size=ROUND, min_gain=0.0, patience=1_000_000),
+        scheduler=SchedulerConfig(
+            first_round=ROUND, first_taught=ROUND, round_size=ROUND, min_gain=0.0, patience=1_000_000
+        ),
     )
     own_s: list[float] = []
     whole_s: list[float] = []

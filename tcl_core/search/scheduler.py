@@ -48,11 +48,13 @@ class TaskScheduler:
 
     Args:
         peak_flops: of the platform, FLOP/s; 0 where it is not known.
+        taught: whether the cost model that searches has learned before.
     """
 
-    def __init__(self, config: SchedulerConfig, peak_flops: float = 0.0) -> None:
+    def __init__(self, config: SchedulerConfig, peak_flops: float = 0.0, *, taught: bool = False) -> None:
         self._config = config
         self._peak_flops = peak_flops
+        self._first = config.first_taught if taught else config.first_round
 
     def next(self, states: Sequence[TaskState], spent: Collection[str] = ()) -> Choice | None:
         """The next round, or None when no task promises a gain worth `min_gain` of the network's time.
@@ -67,7 +69,7 @@ class TaskScheduler:
         ]
         if untried:
             first = max(untried, key=lambda state: (state.task.flops > 0, state.task.weight * _work(state)))
-            return Choice(task_key=first.task.key, expected_gain_s=math.inf, count=self._config.first_round)
+            return Choice(task_key=first.task.key, expected_gain_s=math.inf, count=self._first)
         total_s = sum(state.task.weight * state.best_s for state in states if state.best_s is not None)
         gains = self.expected_gains_s(states)
         worthwhile = [
@@ -80,7 +82,7 @@ class TaskScheduler:
     def round_of(self, state: TaskState) -> int:
         """Candidates of the task's next round: a few at first, then more and more, until a round is as large as any."""
         config = self._config
-        return min(config.round_size, max(config.first_round, config.growth * state.trials))
+        return min(config.round_size, max(self._first, config.growth * state.trials))
 
     def expected_gains_s(self, states: Sequence[TaskState]) -> dict[str, float]:
         """Seconds of the network's time that one more round of each task may save, by task key; exhausted ones 0."""

@@ -98,7 +98,6 @@ class Tuner:
         loaded = self._opened.loaded if self._opened else read_network(config.network, config.network_config)
         platform = self._opened.platform if self._opened else resolve_platform(config.target, config.threads)
         require_runnable(platform, "tune")
-        self._scheduler = TaskScheduler(config.scheduler, platform.features.peak_flops)
         # From here on TVM loads in the measurer's process, while the network is imported and the first round searched.
         with measurer_for(platform, config.measure) as measurer:
             opened = self._opened or open_on(loaded, platform, config.network_config)
@@ -180,17 +179,18 @@ class Tuner:
 
     def _rounds_on(self, workspace: Workspace, opened: Opened, measurer: Measurer) -> Generator[Event, None, str]:
         """All rounds; returns why they ended."""
-        model = self._model
-        load_start(model, self._start, opened.platform)
-        path = workspace.checkpoint_path(opened.platform.fingerprint, model.name)
-        kept = RunModel(model, path, run_origin(self._start, opened.platform))
+        model, platform = self._model, opened.platform
+        load_start(model, self._start, platform)
+        self._scheduler = TaskScheduler(self.config.scheduler, platform.features.peak_flops, taught=model.trained)
+        path = workspace.checkpoint_path(platform.fingerprint, model.name)
+        kept = RunModel(model, path, run_origin(self._start, platform))
         yield from start_notice(self._start)
         if not self._start.own and any(work.state.trials for work in self._works.values()):
             # Its checkpoint has not seen what earlier runs measured here.
             yield PhaseChanged(stage=Stage.LEARN, detail="earlier records")
             with self._clock.stage(Stage.LEARN):
                 self._learn()
-        self.loan = RunLoan(workspace, opened.platform, self._works, model, measurer, lambda: self._rounds)
+        self.loan = RunLoan(workspace, platform, self._works, model, measurer, lambda: self._rounds)
         while True:
             self.cancel.checkpoint()
             reason = self._clock.ended(self.trials)

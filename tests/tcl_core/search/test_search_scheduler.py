@@ -173,6 +173,15 @@ def test_a_small_gain_in_a_short_round_does_not_end_a_run_that_has_more_to_gain(
     assert choice.task_key == "large"
 
 
+@pytest.mark.parametrize(("taught", "count"), [(False, CONFIG.first_round), (True, CONFIG.first_taught)])
+def test_a_model_that_has_learned_before_begins_with_fewer(taught: bool, count: int) -> None:
+    scheduler = TaskScheduler(CONFIG, taught=taught)
+    untried = TaskState(task=task("a"), trials=0, failures=0)
+    choice = scheduler.next([untried])
+    assert choice is not None and choice.count == count
+    assert scheduler.round_of(dataclasses.replace(untried, trials=count)) == CONFIG.growth * count
+
+
 def test_every_task_gets_a_first_round_before_any_gets_a_second() -> None:
     tasks = {str(i): (task(str(i), weight=i + 1), decaying(1e-3 * (i + 1), 1e-4, 0.5)) for i in range(7)}
     order, _ = tune(tasks, 20)
