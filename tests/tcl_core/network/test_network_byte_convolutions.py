@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tvm
-from tvm import relax
 
-from tcl_core.config import NetworkConfig
-from tcl_core.library.contenders import onnxruntime_contender
-from tcl_core.network.importer import ImportedNetwork, import_network
-from tcl_core.network.load import load_network
+from tests.tcl_core.network.byte_networks import compared, imported
 
-TARGET = {"kind": "llvm", "mcpu": "cascadelake", "num-cores": 1}
 PLAIN = {"kind": "llvm", "mcpu": "x86-64-v4", "num-cores": 1}
-HERE = {"kind": "llvm", "num-cores": 1}
 GENERATOR = np.random.default_rng(0)
 
 
@@ -52,32 +44,13 @@ def quantised(tools: Any, weights: Any, zero: Any, size: tuple[int, int] = (9, 1
     return Path(tools.save(tools.model(nodes, given, [tools.value("y", None)], constants)))
 
 
-def imported(path: Path, target: dict[str, Any] = TARGET) -> ImportedNetwork:
-    config = NetworkConfig()
-    network = import_network(load_network(path, config), json.dumps(target), config, 512)
-    assert not network.report.issues
-    return network
-
-
-def compared(tools: Any, path: Path) -> list[str]:
-    """Names of the tasks, after the results were found to be onnxruntime's."""
-    network = imported(path)
-    (given,) = network.network.inputs
-    data = GENERATOR.normal(0, 3, given.shape).astype(np.float32)
-    machine = relax.VirtualMachine(tvm.compile(tools.inlined(network.module), tvm.target.Target(HERE)), tvm.cpu())
-    (expected,) = onnxruntime_contender(str(path), 1, {"x": data}, exact=True)()
-    np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(data)).numpy(), expected)
-    assert len(np.unique(expected)) > 20, "not all is cut off"
-    return [task.name for task in network.tasks]
-
-
 def weights_of(out: int, inside: int, *window: int) -> Any:
     return GENERATOR.integers(-128, 128, (out, inside, *window)).astype(np.int8)
 
 
 @pytest.mark.parametrize("zero", [np.uint8(0), np.uint8(128), np.uint8(255), np.int8(-128), np.int8(0), np.int8(90)])
 def test_padding_is_the_zero_point(tools: Any, zero: Any) -> None:
-    names = compared(tools, quantised(tools, weights_of(16, 16, 3, 3), zero, pads=[1, 1, 1, 1]))
+    names = compared(tools, quantised(tools, weights_of(16, 16, 3, 3), zero, pads=[1, 1, 1, 1]), GENERATOR)
     assert any(name.startswith("fused_byte_conv2d") for name in names)
     assert any("bytes_in_words" in name for name in names)
 
@@ -95,7 +68,7 @@ def test_padding_is_the_zero_point(tools: Any, zero: Any) -> None:
     ids=["a picture", "1x1", "uneven padding", "half a vector", "dilation", "columns that no tile divides"],
 )
 def test_all_forms_of_dense_ones_are_of_bytes(tools: Any, weights: tuple[int, ...], window: dict[str, Any]) -> None:
-    names = compared(tools, quantised(tools, weights_of(*weights), np.uint8(121), **window))
+    names = compared(tools, quantised(tools, weights_of(*weights), np.uint8(121), **window), GENERATOR)
     assert any("byte_conv2d" in name for name in names), names
 
 

@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tvm
-from tvm import relax
 
-from tcl_core.config import NetworkConfig
-from tcl_core.library.contenders import onnxruntime_contender
-from tcl_core.network.importer import ImportedNetwork, import_network
-from tcl_core.network.load import load_network
+from tests.tcl_core.network.byte_networks import compared
 
-TARGET = {"kind": "llvm", "mcpu": "cascadelake", "num-cores": 1}
-HERE = {"kind": "llvm", "num-cores": 1}
 GENERATOR = np.random.default_rng(0)
 INSIDE, COLUMNS = 37, 32
 
 
 def weights_of(*shape: int) -> Any:
     return GENERATOR.integers(-128, 128, shape).astype(np.int8)
-
-
-def imported(path: Path) -> ImportedNetwork:
-    config = NetworkConfig()
-    network = import_network(load_network(path, config), json.dumps(TARGET), config, 512)
-    assert not network.report.issues
-    return network
-
-
-def compared(tools: Any, model: Any) -> list[str]:
-    """Names of the tasks, after the results were found to be onnxruntime's."""
-    path = Path(tools.save(model))
-    network = imported(path)
-    (given,) = network.network.inputs
-    data = GENERATOR.normal(0, 3, given.shape).astype(np.float32)
-    machine = relax.VirtualMachine(tvm.compile(tools.inlined(network.module), tvm.target.Target(HERE)), tvm.cpu())
-    (expected,) = onnxruntime_contender(str(path), 1, {"x": data}, exact=True)()
-    np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(data)).numpy(), expected)
-    assert len(np.unique(expected)) > 10, "not all is cut off"
-    return [task.name for task in network.tasks]
 
 
 def in_pairs(tools: Any, zero: Any, rows: tuple[int, ...], *, channels: bool, operator: str = "MatMul") -> Any:
@@ -74,18 +46,20 @@ def in_pairs(tools: Any, zero: Any, rows: tuple[int, ...], *, channels: bool, op
 @pytest.mark.parametrize("zero", [np.uint8(0), np.uint8(255), np.int8(-128), np.int8(11)])
 @pytest.mark.parametrize("channels", [False, True], ids=["one scale", "one for each column"])
 def test_products_in_pairs_are_of_bytes(tools: Any, zero: Any, channels: bool) -> None:
-    names = compared(tools, in_pairs(tools, zero, (2, 5), channels=channels))
+    names = compared(tools, Path(tools.save(in_pairs(tools, zero, (2, 5), channels=channels))), GENERATOR)
     assert any("byte_matmul" in name for name in names), names
 
 
 @pytest.mark.parametrize("rows", [(1,), (20,), (3, 1, 4)])
 def test_rows_may_be_few_and_many(tools: Any, rows: tuple[int, ...]) -> None:
-    names = compared(tools, in_pairs(tools, np.uint8(100), rows, channels=True))
+    names = compared(tools, Path(tools.save(in_pairs(tools, np.uint8(100), rows, channels=True))), GENERATOR)
     assert any("byte_matmul" in name for name in names), names
 
 
 def test_a_gemm_is_one_too(tools: Any) -> None:
-    names = compared(tools, in_pairs(tools, np.uint8(100), (4,), channels=False, operator="Gemm"))
+    names = compared(
+        tools, Path(tools.save(in_pairs(tools, np.uint8(100), (4,), channels=False, operator="Gemm"))), GENERATOR
+    )
     assert any("byte_matmul" in name for name in names), names
 
 
@@ -102,7 +76,7 @@ def test_what_is_quantised_as_the_network_runs_is_of_bytes(tools: Any, rows: tup
     ]
     constants = [tools.tensor(name, array) for name, array in tensors.items()]
     model = tools.model(nodes, [tools.value("x", [*rows, INSIDE])], [tools.value("y", None)], constants)
-    names = compared(tools, model)
+    names = compared(tools, Path(tools.save(model)), GENERATOR)
     assert any("byte_matmul" in name for name in names), names
 
 
@@ -119,4 +93,4 @@ def test_a_matrix_that_is_computed_stays_of_floats(tools: Any) -> None:
     ]
     constants = [tools.tensor(name, array) for name, array in tensors.items()]
     model = tools.model(nodes, [tools.value("x", [16, 24])], [tools.value("y", None)], constants)
-    assert not any("byte" in name for name in compared(tools, model))
+    assert not any("byte" in name for name in compared(tools, Path(tools.save(model)), GENERATOR))
