@@ -25,7 +25,7 @@ room                      what it does                                          
 ``library_events``        the same for the library and reports of runs                             -
 ``what_if_events``        the same for a record with other decisions                               -
 ``errors``                the sentences a person gets                                              -
-``byte_dots``             sums of products of bytes, as an operator that vectors have                 tvm
+``byte_dots``             sums of products of bytes, as an operator that vectors have              tvm
 ``child_processes``       what every process that another one began has in common                  processes
 ``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
 ``thread_limits``         which decisions give a GPU's block too many threads, or too few          -

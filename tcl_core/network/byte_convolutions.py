@@ -21,12 +21,10 @@ from tvm import te, tirx
 from tcl_core.byte_dots import BYTES, sum_of_byte_products
 from tcl_core.network.byte_words import IN_WORDS, offset_of, weight_words, word, word_of_zeros, words_for
 from tcl_core.network.constants import Array
-from tcl_core.network.tile_rows import columns_in_tiles
+from tcl_core.network.convolutions import Window, more_columns
 from tcl_core.network.winograd import FLOPS
 
 NAME = "byte_conv2d_NCHWc"
-_FEWEST_STEPS = 64
-"""Of a sum that takes longer than to cut off what was computed for nothing."""
 _PLAIN = 4
 """Axes of a picture in a layout without blocks."""
 
@@ -71,25 +69,20 @@ class ByteConvolution:
 
     def convolve(self, words: Any, kernel: Any) -> Any:
         """[N, I, H', W', q] by [O, I, kh, kw, q, o] -> [N, O, height, columns, o] sums of int32."""
-        pictures, chunks_in, *size, count = (int(extent) for extent in words.shape)
+        pictures, chunks_in, _, _, count = (int(extent) for extent in words.shape)
         chunks, _, high, wide, _, lanes = (int(extent) for extent in kernel.shape)
-        height, width = (
-            (extent - (window - 1) * gap - 1) // stride + 1
-            for extent, window, gap, stride in zip(size, (high, wide), self.dilation, self.strides, strict=True)
-        )
-        k = te.reduce_axis((0, chunks_in * count), name="k")
-        kh, kw = te.reduce_axis((0, high), name="kh"), te.reduce_axis((0, wide), name="kw")
-        (down, along), (gap_h, gap_w) = self.strides, self.dilation
+        window = Window(words, (high, wide), self.strides, (0, 0, 0, 0), self.dilation)
+        k, (kh, kw) = te.reduce_axis((0, chunks_in * count), name="k"), window.axes()
 
         def result(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
-            read = words[n, k // count, h * down + kh * gap_h, w * along + kw * gap_w, k % count]
+            read = words[(n, k // count, *window.at(h, w, kh, kw), k % count)]
             return sum_of_byte_products(read, kernel[c, k // count, kh, kw, k % count, b], [k, kh, kw])
 
-        shape = (pictures, chunks, height, width, lanes)
+        shape = (pictures, chunks, *window.shape, lanes)
         # Four products of bytes take the time of one of floats, and count as one: roofs are those of floats.
         work = 2.0 * math.prod(shape) * chunks_in * count * high * wide
         sums = te.compute(shape, result, name=NAME, attrs={FLOPS: work})
-        if width == self.columns:
+        if window.shape[1] == self.columns:
             return sums
         return te.compute((*shape[:3], self.columns, lanes), sums, name="of_whole_tiles")
 
@@ -109,7 +102,7 @@ def as_bytes(
     offset, (strides, (top, left, bottom, right), dilation) = offset_of(weights, held, products), window
     if offset is None or min(top, left, bottom, right) < 0:
         return None
-    more = columns_in_tiles(columns, weights.shape[-1]) - columns if products >= _FEWEST_STEPS * BYTES else 0
+    more = more_columns(columns, weights.shape[-1], products // BYTES)
     return ByteConvolution(
         offset=offset,
         strides=(strides[0], strides[1]),

@@ -42,14 +42,18 @@ def in_whole_tiles(
         padding: before each axis of the window, then behind each.
     """
     plain = convolve(data, kernel, strides, padding, dilation, *rest)
-    width, lanes = int(plain.shape[3]), int(kernel.shape[-1])
-    more = columns_in_tiles(width, lanes) - width
     steps = math.prod(int(axis.dom.extent) for axis in plain.op.reduce_axis)
-    if not more or steps < _FEWEST_STEPS:
+    more = more_columns(int(plain.shape[3]), int(kernel.shape[-1]), steps)
+    if not more:
         return plain
     wider = [*padding[:-1], padding[-1] + more * strides[-1]]
     whole = convolve(data, kernel, strides, wider, dilation, *rest)
     return te.compute(plain.shape, whole, name="of_whole_tiles")
+
+
+def more_columns(columns: int, lanes: int, steps: int) -> int:
+    """How many columns more than it is asked for a convolution computes, whose sums take so many steps."""
+    return columns_in_tiles(columns, lanes) - columns if steps >= _FEWEST_STEPS else 0
 
 
 def from_plain(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int], groups: int) -> Any:
@@ -60,7 +64,7 @@ def from_plain(data: Any, kernel: Any, strides: list[int], padding: list[int], d
         kernel: [chunks, channels of a group, height, width, lanes].
         padding: top, left, bottom, right.
     """
-    window = _Window(data, kernel.shape[2:4], strides, padding, dilation)
+    window = Window(data, kernel.shape[2:4], strides, padding, dilation)
     padded = window.padded(data)
     chunks, inside, lanes = (int(extent) for extent in (*kernel.shape[:2], kernel.shape[4]))
     ic, (kh, kw) = te.reduce_axis((0, inside), name="ic"), window.axes()
@@ -82,7 +86,7 @@ def of_first(
         kernel: [chunks, height, width, channels of a group, lanes]; its lanes may be others than the data's.
         padding: top, left, bottom, right; less than none where so much of the picture is not read.
     """
-    window = _Window(data, kernel.shape[1:3], strides, padding, dilation)
+    window = Window(data, kernel.shape[1:3], strides, padding, dilation)
     padded = window.padded(data)
     chunks, inside, lanes, from_ = (int(extent) for extent in (*kernel.shape[::3], kernel.shape[4], data.shape[4]))
     ic, (kh, kw) = te.reduce_axis((0, inside), name="ic"), window.axes()
@@ -103,7 +107,7 @@ def depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], di
         kernel: [chunks, 1, height, width, 1, lanes].
         padding: top, left, bottom, right.
     """
-    window = _Window(data, kernel.shape[2:4], strides, padding, dilation)
+    window = Window(data, kernel.shape[2:4], strides, padding, dilation)
     padded = window.padded(data)
     kh, kw = window.axes()
     batch, chunks, lanes = (int(data.shape[axis]) for axis in (0, 1, 4))
@@ -124,7 +128,7 @@ def grouped(data: Any, kernel: Any, strides: list[int], padding: list[int], dila
         kernel: [chunks, channels of a group, height, width, lanes]; its lanes may be others than the data's.
         padding: top, left, bottom, right.
     """
-    window = _Window(data, kernel.shape[2:4], strides, padding, dilation)
+    window = Window(data, kernel.shape[2:4], strides, padding, dilation)
     padded = window.padded(data)
     chunks, inside, lanes, from_ = (int(extent) for extent in (*kernel.shape[:2], kernel.shape[4], data.shape[4]))
     outside = chunks * lanes // groups
@@ -186,7 +190,7 @@ def whole_groups(weights: Array, groups: int) -> tuple[Array, int]:
     return whole.reshape(chunks, height, width, together * inside, lanes), groups // together
 
 
-class _Window:
+class Window:
     """What a convolution reads of a picture [batch, channels, height, width, ...] for one result.
 
     Attributes:
