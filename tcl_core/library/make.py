@@ -28,6 +28,7 @@ class TunableNetwork(Protocol):
     Attributes:
         module: fused relax `IRModule`.
         simplified: `onnx.ModelProto` that `module` was made from.
+        single: the network in single precision, where `module` is and the network as it was opened is not; or None.
     """
 
     @property
@@ -38,6 +39,8 @@ class TunableNetwork(Protocol):
     def simplified(self) -> Any: ...
     @property
     def tasks(self) -> tuple[Task, ...]: ...
+    @property
+    def single(self) -> Any: ...
 
 
 def make_library(
@@ -80,7 +83,7 @@ def make_library(
         _checkpoint(cancel)
         result = CompareResult()
         if platform.runnable:
-            request = _request(loaded_model, imported.network, platform, paths, folder, config, timed)
+            request = _request(loaded_model, imported, platform, paths, folder, config, timed)
             result = compare_in_child(request, cancel) if linker else _compare_here(request, libraries)
         report = _report(result, built, config, failures, platform)
         if out is None:
@@ -114,18 +117,23 @@ def _link_all(libraries: Mapping[str, Any], linker: Linker, folder: Path) -> dic
 
 def _request(
     model: Any,
-    network: Network,
+    imported: TunableNetwork,
     platform: Platform,
     paths: Mapping[str, Path],
     folder: Path,
     config: LibraryConfig,
     timed: bool,
 ) -> CompareRequest:
+    network = imported.network
     path = folder / f"{file_stem(network.name)}.onnx"
     onnx.save(model, str(path))
+    single = folder / "single.onnx"
+    if imported.single is not None:
+        onnx.save(imported.single, str(single))
     inputs = make_inputs(model, network.inputs, config.seed)
     return CompareRequest(
         model=str(path),
+        single=str(single) if imported.single is not None else None,
         inputs=save_inputs(folder / "inputs.npz", inputs),
         names=tuple(spec.name for spec in network.inputs),
         outputs=tuple(spec.name for spec in network.outputs),

@@ -20,7 +20,7 @@ from tcl_core.network import few_bits
 from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
 from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
 
-_TAKE, _MAX = Op.get("relax.take"), Op.get("relax.max")
+_TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.astype")
 _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
 """The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
 _FLOATS = {"float16", "float32", "float64"}
@@ -141,6 +141,15 @@ def _as_it_is(node: _Node) -> Any:
     return node.convert(node.inputs)
 
 
+def _cast(node: _Node) -> Any:
+    """One to the type that a value has already is none: the frontend makes a kernel of it."""
+    made = node.convert(node.inputs)
+    if not isinstance(made, relax.Call) or made.op != _ASTYPE:
+        return made
+    value = made.args[0]
+    return value if value.ty.dtype == made.attrs.dtype else made
+
+
 def _clip(node: _Node) -> Any:
     """Two operators of relax's: the frontend lowers it at once, and no pass sees an operator there any more.
 
@@ -224,6 +233,8 @@ def _roi_align(node: _Node) -> Any:
 
 
 _MENDED: dict[str, Callable[[_Node], Any]] = {
+    "Cast": _cast,
+    "CastLike": _cast,
     "Clip": _clip,
     "Dropout": _dropout,
     "IsInf": _is_inf,

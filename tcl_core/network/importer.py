@@ -23,6 +23,7 @@ from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.frontend import Frontend
+from tcl_core.network.halves import in_single_precision
 from tcl_core.network.joints import end_at_joints
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.nodes import CONTRIBUTED, OWN, opset_of
@@ -45,6 +46,7 @@ class ImportedNetwork:
     Attributes:
         module: fused relax `IRModule`, weights inside as constants.
         simplified: the `onnx.ModelProto` that `module` was made from; the one before, where that has operators of ours.
+        single: the loaded `onnx.ModelProto` in single precision, where `module` is and that is not (`halves`).
     """
 
     network: Network
@@ -52,6 +54,7 @@ class ImportedNetwork:
     simplified: Any
     tasks: tuple[Task, ...]
     report: ImportReport
+    single: Any = None
 
 
 def import_network(
@@ -68,7 +71,9 @@ def import_network(
     started = time.perf_counter()
     counts = operators.count_operators(loaded.model)
     target = Target(json.loads(target_json))
-    candidates, issues = _candidates(loaded.model, on_cpu=str(target.kind.name) == "llvm")
+    on_cpu = str(target.kind.name) == "llvm"
+    model = in_single_precision(loaded.model) if on_cpu else loaded.model
+    candidates, issues = _candidates(model, on_cpu=on_cpu)
     lanes = vector_bits // _FLOAT_BITS
     module, simplified, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
     issues += problems
@@ -79,9 +84,16 @@ def import_network(
             "network", f"'{loaded.network.path}' holds nothing to tune; open a network that computes something."
         )
     if any(node.domain in {OWN, CONTRIBUTED} for node in simplified.graph.node):
-        simplified = operators.spell_out(loaded.model)
+        simplified = operators.spell_out(model)
     report = ImportReport(operators=counts, issues=issues + noticed + dynamic, seconds=time.perf_counter() - started)
-    return ImportedNetwork(network=loaded.network, module=fused, simplified=simplified, tasks=tasks, report=report)
+    return ImportedNetwork(
+        network=loaded.network,
+        module=fused,
+        simplified=simplified,
+        tasks=tasks,
+        report=report,
+        single=None if model is loaded.model else model,
+    )
 
 
 def _candidates(model: Any, *, on_cpu: bool) -> tuple[list[Any], tuple[ImportIssue, ...]]:

@@ -33,6 +33,7 @@ class Imported:
     module: Any
     simplified: Any
     tasks: tuple[Task, ...]
+    single: Any = None
 
 
 def make_model() -> Any:

@@ -177,3 +177,53 @@ def test_sums_that_onnxruntime_cuts_off_are_checked_against_its_exact_ones(tmp_p
     results: list[CompareResult] = []
     compare(request, results.append, {"tuned": built.executable})
     assert [check.matches for check in results[-1].checks] == [not wrong]
+
+
+def halved(kind: int, by: float) -> Any:
+    """Sums of many products by half weights, of which onnxruntime rounds what one layer gives the next."""
+    node, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    generator = np.random.default_rng(1)
+    first, second = (generator.normal(0, 1, shape).astype(np.float32) for shape in ((64, 256), (256, 16)))
+    tensors = []
+    for name, array in (("first", first), ("second", second * by)):
+        tensors.append(onnx.helper.make_tensor(name, kind, array.shape, array.reshape(-1).tolist()))
+    nodes = [
+        node("Cast", ["x"], ["a"], to=kind),
+        node("MatMul", ["a", "first"], ["b"]),
+        node("Tanh", ["b"], ["c"]),
+        node("MatMul", ["c", "second"], ["d"]),
+        node("Cast", ["d"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    x, y = value("x", onnx.TensorProto.FLOAT, [4, 64]), value("y", onnx.TensorProto.FLOAT, [4, 16])
+    graph = onnx.helper.make_graph(nodes, "halves", [x], [y], tensors)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=10)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("kind", [onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16])
+def test_half_floats_are_checked_in_single_precision(tmp_path: Path, kind: int, wrong: bool) -> None:
+    """Of bfloat16 onnxruntime has no product in the first place."""
+    paths = [tmp_path / "net.onnx", tmp_path / "single.onnx", tmp_path / "other.onnx"]
+    model = halved(kind, 1)
+    onnx.save(model, str(paths[0]))
+    onnx.save(halved(kind, 1.5 if wrong else 1), str(paths[2]))
+    network = import_network(load_network(paths[2], NetworkConfig()), TARGET, NetworkConfig())
+    built = build_tuned(network.module, TARGET, {}, network.tasks)
+    onnx.save(import_network(load_network(paths[0], NetworkConfig()), TARGET, NetworkConfig()).single, str(paths[1]))
+    request = CompareRequest(
+        model=str(paths[0]),
+        single=str(paths[1]),
+        inputs=save_inputs(tmp_path / "inputs.npz", {"x": np.random.default_rng(0).normal(size=(4, 64)).astype("f4")}),
+        names=("x",),
+        outputs=("y",),
+        tuned=None,
+        untuned=None,
+        kind="llvm",
+        threads=1,
+        config=QUICK,
+        timed=False,
+    )
+    results: list[CompareResult] = []
+    compare(request, results.append, {"tuned": built.executable})
+    assert [check.matches for check in results[-1].checks] == [not wrong]
+    assert wrong or results[-1].checks[0].max_abs_error < 1e-3

@@ -170,3 +170,18 @@ def test_an_attention_gives_zeros_for_what_is_masked_altogether(tools: Any) -> N
     inputs = [generator.normal(size=shape).astype(np.float32) for _ in "qkv"]
     (found,) = agree(tools.save(model), *inputs, mask)
     assert not found[:, :, 1].any() and found[:, :, 0].all()
+
+
+def test_a_cast_to_the_type_that_a_value_has_is_no_kernel(tools: Any) -> None:
+    node = tools.node
+    nodes = [
+        node("Relu", ["x"], ["a"]),
+        node("Cast", ["a"], ["y"], to=FLOAT),
+        node("CastLike", ["a", "x"], ["z"]),
+        node("Cast", ["a"], ["w"], to=INT64),
+    ]
+    outputs = [tools.value("y", [4]), tools.value("z", [4]), tools.value("w", [4], INT64)]
+    path = tools.save(tools.model(nodes, [tools.value("x", [4])], outputs, opset=18))
+    agree(path, np.array([-1.5, 0, 1.5, 2], np.float32))
+    kernels = [name.name_hint for name, function in module_of(path).functions_items() if "cast" in name.name_hint]
+    assert len(kernels) == 1
