@@ -21,7 +21,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import Target
 
 from tcl_core.byte_dots import has_byte_dots
-from tcl_core.network import byte_convolutions
+from tcl_core.network import byte_convolutions, response_norms
 from tcl_core.network.barriers import Barriers
 from tcl_core.network.byte_convolutions import ByteConvolution, as_bytes
 from tcl_core.network.byte_words import IN_WORDS
@@ -42,6 +42,7 @@ from tcl_core.network.convolutions import (
     whole_groups,
 )
 from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
+from tcl_core.network.response_norms import as_band
 from tcl_core.network.rewriting import APART, TAKES_WHAT_FOLLOWS, calls_any, op_name, rewritten
 from tcl_core.network.spellings import spell_out_operators
 from tcl_core.network.volumes import CHANNELS_LAST, NAME, VOLUME, channels_last, in_panels, layouts_of
@@ -188,6 +189,11 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def _dense(self, call: Any, weights: Any, window: tuple[list[int], ...]) -> Any:
         strides, padding, dilation = window
+        band = None if weights is None or {*strides} != {1} or any(padding) else as_band(weights)
+        if band is not None:
+            return self.builder_.call_te(
+                band.sums, call.args[0], primfunc_name_hint=response_norms.NAME, primfunc_attrs=response_norms.MOVES
+            )
         if weights is not None and (regions := _regions(call, weights, window)):
             return self._by_region(call, regions, dilation)
         tiling = _tiling(call, strides, dilation) if self._by_winograd else None

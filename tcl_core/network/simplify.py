@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from tcl_core.network.products import keep_ranks
 from tcl_core.network.recurrences import as_recurrence
 from tcl_core.network.recurrent import unroll
 from tcl_core.network.resizes import spell_out_resize
+from tcl_core.network.response_norms import spell_out_response_norm
 from tcl_core.network.shapes import known_sizes
 from tcl_core.network.signals import lift_signals
 from tcl_core.network.skeleton import without_weights
@@ -207,16 +208,18 @@ def _rewrite_batch_normalization(node: Any, facts: _Facts) -> _Rewritten:
 
 _POWERS: dict[float, tuple[str, ...]] = {
     1.0: ("Identity",),
+    1.5: ("TimesRoot",),
     2.0: ("Square",),
     3.0: ("Square", "Times"),
     4.0: ("Square", "Square"),
+    0.75: ("Sqrt", "TimesRoot"),
     0.5: ("Sqrt",),
     -0.5: ("Sqrt", "Reciprocal"),
     -1.0: ("Reciprocal",),
     -2.0: ("Square", "Reciprocal"),
 }
-"""What a power is in steps: of the value so far, squared, or times the base."""
-_FLOATS_ONLY = frozenset({"Sqrt", "Reciprocal"})
+"""What a power is in steps: of the value so far, squared, times the base, or times its own root."""
+_FLOATS_ONLY = frozenset({"Sqrt", "Reciprocal", "TimesRoot"})
 
 
 def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
@@ -230,9 +233,11 @@ def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
     made: list[Any] = []
     value = base
     for index, step in enumerate(steps, start=1):
-        operator, inputs = {"Square": ("Mul", [value, value]), "Times": ("Mul", [value, base])}.get(
-            step, (step, [value])
-        )
+        root = f"{node.output[0]}.root{index}"
+        if step == "TimesRoot":
+            made.append(onnx.helper.make_node("Sqrt", [value], [root], name=f"{node.name}.root{index}"))
+        products = {"Square": [value, value], "Times": [value, base], "TimesRoot": [value, root]}
+        operator, inputs = ("Mul", products[step]) if step in products else (step, [value])
         last = index == len(steps)
         value = node.output[0] if last else f"{node.output[0]}.partial{index}"
         name = node.name if last else f"{node.name}.partial{index}"
@@ -258,6 +263,21 @@ def _rewrite_transposed(node: Any, facts: _Facts) -> _Rewritten:
     return (facts.on_cpu and as_convolution(node, facts.constants, facts.dims, facts.opset)) or ([node], [])
 
 
+def _rewrite_response_norm(node: Any, facts: _Facts) -> _Rewritten:
+    made = spell_out_response_norm(node, facts.dims, facts.types) if facts.on_cpu else None
+    if made is None:
+        return [node], []
+    nodes, weights = made
+    power = next(at for at, each in enumerate(nodes) if each.op_type == "Pow")
+    known = replace(
+        facts,
+        constants=facts.constants | {tensor.name: tensor for tensor in weights},
+        types=facts.types | {nodes[power].input[0]: facts.types[node.input[0]]},
+    )
+    nodes[power : power + 1], more = _rewrite_power(nodes[power], known)
+    return nodes, weights + more
+
+
 def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:
     """Of truth values: TVM compares these as floats, which LLVM refuses."""
     if any(facts.types.get(name) != onnx.TensorProto.BOOL for name in node.input):
@@ -275,6 +295,7 @@ _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Pow": _rewrite_power,
     "BatchNormalization": _rewrite_batch_normalization,
     "Equal": _rewrite_equal,
+    "LRN": _rewrite_response_norm,
     "Conv": _rewrite_convolution,
     "ConvTranspose": _rewrite_transposed,
     "LSTM": _rewrite_recurrent,
