@@ -26,6 +26,8 @@ room                      what it does                                          
 ``what_if_events``        the same for a record with other decisions                               -
 ``errors``                the sentences a person gets                                              -
 ``byte_dots``             sums of products of bytes, as an operator that vectors have              tvm
+``logarithms``            the logarithm by a polynomial, likewise                                  tvm
+``own_operators``         modules that may hold these                                              tvm
 ``child_processes``       what every process that another one began has in common                  processes
 ``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
 ``thread_limits``         which decisions give a GPU's block too many threads, or too few          -

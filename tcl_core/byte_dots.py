@@ -5,7 +5,7 @@ of our own here, which the vectoriser of TVM takes as it takes an addition: whoe
 holds a word of four bytes is a number to them. One thread of a Xeon with AVX-512, 196 x 256 by 256 x 256: 699 GOP/s in
 tiles of 14 rows by two vectors, and 203 where the sum is an addition behind the instruction, which LLVM leaves apart.
 
-TVM knows an operator in a process once this module is imported there: `read_module` reads what may hold them. A build
+TVM knows an operator in a process once this module is imported there: see `own_operators`. A build
 whose current target has the instruction gets it for whole vectors; all else is computed byte by byte, so that any
 kernel can be built for any target, tuned or not.
 """
@@ -31,11 +31,6 @@ _BOTH: Final = "tirx.tcl_studio.words_of_both"
 _INSTRUCTIONS: Final = {f"int32x{lanes}": f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" for lanes in (4, 8, 16)}
 _FEATURES: Final = ("avx512vnni", "avxvnni")
 _WORD = "int32"
-
-
-def read_module(text: str) -> Any:
-    """A task's module, or a schedule's, from its JSON."""
-    return tvm.ir.load_json(text)
 
 
 def has_byte_dots(target: Any) -> bool:

@@ -58,7 +58,7 @@ def tune_stock(request: StockRequest) -> Lap:
     """Tune with `tune_tasks`; its time counts alone, imports and the loading of a model are left out."""
     import tvm
 
-    from tcl_core.byte_dots import read_module
+    from tcl_core.own_operators import read_module
     from tcl_core.tvm_import import import_tensor_intrinsics
 
     target = tvm.target.Target(json.loads(request.target_json))

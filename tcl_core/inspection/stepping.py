@@ -17,10 +17,10 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
 from tvm.tirx import Var
 
-from tcl_core.byte_dots import read_module
 from tcl_core.errors import UserError
 from tcl_core.inspection import tree
 from tcl_core.inspection.words import Applied, attribute_words, decision_words, input_words, loop_at, words
+from tcl_core.own_operators import read_module
 from tcl_core.schedule_events import Step
 from tcl_core.space.traces import SAMPLING_KINDS
 from tcl_core.tvm_import import import_tensor_intrinsics

@@ -19,12 +19,12 @@ from tvm.s_tir.schedule import Trace
 from tvm.target import Target
 from tvm.tirx import PrimFunc
 
-from tcl_core.byte_dots import read_module
 from tcl_core.cuda_compiler import use_quick_compiler
 from tcl_core.domain import Record, Task
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryTask
 from tcl_core.onnx_names import names_as_identifiers
+from tcl_core.own_operators import read_module
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 _SCHEDULED = "tirx.is_scheduled"

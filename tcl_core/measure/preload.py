@@ -11,6 +11,6 @@ from tvm.target import Target
 from tvm.tirx import build
 from tvm_ffi.serialization import from_json_graph_str
 
-import tcl_core.byte_dots  # noqa: F401  # modules may hold its operators
+import tcl_core.own_operators  # noqa: F401  # modules may hold them
 
 __all__ = ["ArgInfo", "RemoveWeightLayoutRewriteBlock", "Target", "build", "from_json_graph_str", "np", "tvm"]

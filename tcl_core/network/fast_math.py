@@ -1,6 +1,6 @@
 """Polynomials in place of libm calls, as a relax pass to run before legalisation.
 
-LLVM cannot vectorise `exp`, `erf` or `tanh`: the generated kernels call libm once per element. TVM's own
+LLVM cannot vectorise `exp`, `log`, `erf` or `tanh`: the generated kernels call libm once per element. TVM's own
 `FastMathTransform` replaces the operators of these names and softmax; activations that are made of them (GELU, SiLU,
 sigmoid, log-softmax) only fall apart at legalisation, after it has looked. This pass takes them apart first.
 
@@ -15,7 +15,9 @@ from typing import Any
 
 from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.target import Target
 
+from tcl_core.logarithms import fast_log
 from tcl_core.network.constants import static_shape
 from tcl_core.network.norms import rms_norm
 from tcl_core.network.rewriting import op_name, rewritten
@@ -59,6 +61,12 @@ def _polynomial(builder: Any, compute: Callable[..., Any], value: Any) -> Any:
 
 def _exp(builder: Any, call: Any) -> Any:
     return _polynomial(builder, topi.fast_exp, call.args[0])
+
+
+def _log(builder: Any, call: Any) -> Any:
+    target = Target.current(allow_none=True)
+    on_cpu = target is not None and str(target.kind.name) == "llvm"
+    return _polynomial(builder, fast_log, call.args[0]) if on_cpu else call
 
 
 def _erf(builder: Any, call: Any) -> Any:
@@ -118,7 +126,7 @@ def _log_softmax(builder: Any, call: Any) -> Any:
     axis = [int(call.attrs.axis)]
     shifted = builder.emit(relax.op.subtract(call.args[0], relax.op.max(call.args[0], axis, keepdims=True)))
     total = relax.op.sum(_polynomial(builder, topi.fast_exp, shifted), axis, keepdims=True)
-    return relax.op.subtract(shifted, relax.op.log(total))
+    return relax.op.subtract(shifted, _log(builder, relax.op.log(total)))
 
 
 def _constant(value: float) -> Any:
@@ -127,6 +135,7 @@ def _constant(value: float) -> Any:
 
 _REWRITES: dict[str, Callable[[Any, Any], Any]] = {
     "relax.exp": _exp,
+    "relax.log": _log,
     "relax.erf": _erf,
     "relax.tanh": _tanh,
     "relax.sigmoid": _sigmoid,

@@ -13,8 +13,8 @@ import tvm_ffi
 from tvm.s_tir import Schedule, meta_schedule
 
 from tcl_core.batches import ScheduleBatch
-from tcl_core.byte_dots import read_module
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
+from tcl_core.own_operators import read_module
 from tcl_core.space.domains import find_domains
 from tcl_core.space.recipes import Recipe, recipes_of
 from tcl_core.space.sharing import may_stay_alone

@@ -43,6 +43,7 @@ _CODE = (
     "measure",
     "hardware",
     "byte_dots.py",
+    "logarithms.py",
     "tvm_threads.py",
     "network",
     "learning",
