@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tvm import tirx
 from tvm.ir.utils import derived_object
 from tvm.s_tir.meta_schedule.postproc import PyPostproc
 from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
@@ -39,6 +40,7 @@ class LaneSums:
         lanes: place of their last axis that has several, along which they are whole vectors.
         vector: elements of one, or of half of one.
         axes: how many are summed up along.
+        adds: whether it is a sum, no maximum or the like.
     """
 
     name: str
@@ -46,6 +48,7 @@ class LaneSums:
     lanes: int
     vector: int
     axes: int
+    adds: bool = True
 
     @property
     def around(self) -> int:
@@ -67,7 +70,14 @@ def find_lane_sums(schedule: Any, registers: Registers) -> LaneSums | None:
     vector = next((each for each in (full, full // 2) if shape[lanes] % each == 0), 0)
     if not vector:
         return None
-    return LaneSums(name=str(block.name_hint), shape=shape, lanes=lanes, vector=vector, axes=len(summed))
+    return LaneSums(
+        name=str(block.name_hint),
+        shape=shape,
+        lanes=lanes,
+        vector=vector,
+        axes=len(summed),
+        adds=isinstance(block.body.value, tirx.Add),
+    )
 
 
 def _lies_along(block: Any) -> bool:

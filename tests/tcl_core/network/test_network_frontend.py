@@ -185,3 +185,12 @@ def test_a_cast_to_the_type_that_a_value_has_is_no_kernel(tools: Any) -> None:
     agree(path, np.array([-1.5, 0, 1.5, 2], np.float32))
     kernels = [name.name_hint for name, function in module_of(path).functions_items() if "cast" in name.name_hint]
     assert len(kernels) == 1
+
+
+@pytest.mark.parametrize("operator", ["Sinh", "Cosh"])
+def test_hyperbolic_functions_are_of_exponentials(tools: Any, operator: str) -> None:
+    path = tools.save(
+        tools.model([tools.node(operator, ["x"], ["y"])], [tools.value("x", [64])], [tools.value("y", [64])])
+    )
+    agree(path, np.concatenate([np.linspace(-9, 9, 40), np.geomspace(1e-8, 1.5, 24)]).astype(np.float32))
+    assert "sinh" not in str(module_of(path)) and "cosh" not in str(module_of(path))

@@ -97,6 +97,11 @@ def test_pictures_keep_the_sketches_of_metaschedule_in_front() -> None:
     assert [len(sketches[-1].domains)] == [1]
 
 
+def test_maxima_have_this_sketch_alone() -> None:
+    (sketch,) = space_of("maxima")[0].sketches
+    assert "rfactor" in sketch.trace_json.lower()
+
+
 @pytest.mark.parametrize(
     "tensors",
     [
