@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm import tirx
+from tvm.ir import TensorLoad
 from tvm.ir.utils import derived_object
 from tvm.s_tir.meta_schedule.postproc import PyPostproc
 from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
@@ -40,7 +41,7 @@ class LaneSums:
         lanes: place of their last axis that has several, along which they are whole vectors.
         vector: elements of one, or of half of one.
         axes: how many are summed up along.
-        adds: whether it is a sum, no maximum or the like.
+        plain: whether it is a sum of what is read, no maximum and not of what is made of it first.
     """
 
     name: str
@@ -48,7 +49,7 @@ class LaneSums:
     lanes: int
     vector: int
     axes: int
-    adds: bool = True
+    plain: bool = True
 
     @property
     def around(self) -> int:
@@ -76,7 +77,7 @@ def find_lane_sums(schedule: Any, registers: Registers) -> LaneSums | None:
         lanes=lanes,
         vector=vector,
         axes=len(summed),
-        adds=isinstance(block.body.value, tirx.Add),
+        plain=isinstance(block.body.value, tirx.Add) and isinstance(block.body.value.b, TensorLoad),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -34,20 +35,21 @@ def of_volume(shape: tuple[int, ...] = VOLUME) -> list[Any]:
     return [data, off, result]
 
 
-def of_pictures(shape: tuple[int, ...] = PICTURES, combine: Any = te.sum) -> list[Any]:
+def of_pictures(shape: tuple[int, ...] = PICTURES, combine: Any = te.sum, power: int = 1) -> list[Any]:
     """A sum, or a maximum, by channel, halved."""
     batch, chunks, height, width, lanes = shape
     data = te.placeholder(shape, name="data")
     h, w = te.reduce_axis((0, height)), te.reduce_axis((0, width))
     total = te.compute(
         (batch, chunks, 1, 1, lanes),
-        lambda n, c, i, j, b: combine(data[n, c, i + h, j + w, b], axis=[h, w]),
+        lambda n, c, i, j, b: combine(math.prod([data[n, c, i + h, j + w, b]] * power), axis=[h, w]),
         name="total",
     )
     return [data, te.compute(total.shape, lambda *at: total[at] * 0.5, name="half")]
 
 
 KERNELS = {"volume": of_volume, "pictures": of_pictures, "maxima": lambda: of_pictures(combine=te.max)}
+KERNELS["squares"] = lambda: of_pictures(power=2)
 
 
 def run(module: Any, arrays: list[Any], shape: tuple[int, ...]) -> Any:
@@ -97,8 +99,9 @@ def test_pictures_keep_the_sketches_of_metaschedule_in_front() -> None:
     assert [len(sketches[-1].domains)] == [1]
 
 
-def test_maxima_have_this_sketch_alone() -> None:
-    (sketch,) = space_of("maxima")[0].sketches
+@pytest.mark.parametrize("kind", ["maxima", "squares"])
+def test_maxima_and_sums_of_powers_have_this_sketch_alone(kind: str) -> None:
+    (sketch,) = space_of(kind)[0].sketches
     assert "rfactor" in sketch.trace_json.lower()
 
 
