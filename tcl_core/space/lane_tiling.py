@@ -41,7 +41,7 @@ class LaneSums:
         lanes: place of their last axis that has several, along which they are whole vectors.
         vector: elements of one, or of half of one.
         axes: how many are summed up along.
-        plain: whether it is a sum of what is read, no maximum and not of what is made of it first.
+        mean: whether it is a sum of what is read, and something is made of each result.
     """
 
     name: str
@@ -49,7 +49,7 @@ class LaneSums:
     lanes: int
     vector: int
     axes: int
-    plain: bool = True
+    mean: bool = True
 
     @property
     def around(self) -> int:
@@ -77,8 +77,12 @@ def find_lane_sums(schedule: Any, registers: Registers) -> LaneSums | None:
         lanes=lanes,
         vector=vector,
         axes=len(summed),
-        plain=isinstance(block.body.value, tirx.Add) and isinstance(block.body.value.b, TensorLoad),
+        mean=len(references) > 1 and _adds_what_is_read(block.body.value),
     )
+
+
+def _adds_what_is_read(value: Any) -> bool:
+    return isinstance(value, tirx.Add) and isinstance(value.b, TensorLoad)
 
 
 def _lies_along(block: Any) -> bool:

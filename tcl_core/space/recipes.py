@@ -101,12 +101,12 @@ def _own(context: Any, threads: int, simplified: Callable[[], Any] | None) -> tu
 
 
 def _of_lanes(context: Any, threads: int, simple: Any, *, of_pictures: bool = True) -> tuple[Recipe, ...]:
-    """For long sums along lanes. Those of pictures have MetaSchedule's sketches, too, and in front: so the dataset that
-    ships was measured, and with the next one these can go. It has no maxima and no sums of powers: of either there is a
-    candidate of MetaSchedule's that LLVM did not compile in a minute and a half.
+    """For long sums along lanes. Means of pictures have MetaSchedule's sketches, too, and in front: so the dataset that
+    ships was measured, and with the next one these can go. It has no maxima and no other sums: of either there are
+    candidates of MetaSchedule's that LLVM did not compile in a minute and a half.
     """
     sums = find_lane_sums(simple, registers_of(context.target))
-    if sums is None or (sums.plain and sums.axes <= _OF_PICTURES and not of_pictures):
+    if sums is None or (sums.mean and sums.axes <= _OF_PICTURES and not of_pictures):
         return ()
     narrow = partial(lane_tiling.narrowed, sums=sums, threads=threads)
     return _recipes(with_lane_tiling(context, sums), narrow=narrow)

@@ -35,9 +35,9 @@ def of_volume(shape: tuple[int, ...] = VOLUME) -> list[Any]:
     return [data, off, result]
 
 
-def of_pictures(shape: tuple[int, ...] = PICTURES, combine: Any = te.sum, power: int = 1) -> list[Any]:
-    """A sum, or a maximum, by channel, halved."""
-    batch, chunks, height, width, lanes = shape
+def of_pictures(combine: Any = te.sum, power: int = 1, *, halved: bool = True) -> list[Any]:
+    """A sum, or a maximum, by channel."""
+    batch, chunks, height, width, lanes = shape = PICTURES
     data = te.placeholder(shape, name="data")
     h, w = te.reduce_axis((0, height)), te.reduce_axis((0, width))
     total = te.compute(
@@ -45,11 +45,16 @@ def of_pictures(shape: tuple[int, ...] = PICTURES, combine: Any = te.sum, power:
         lambda n, c, i, j, b: combine(math.prod([data[n, c, i + h, j + w, b]] * power), axis=[h, w]),
         name="total",
     )
-    return [data, te.compute(total.shape, lambda *at: total[at] * 0.5, name="half")]
+    return [data, te.compute(total.shape, lambda *at: total[at] * 0.5, name="half") if halved else total]
 
 
-KERNELS = {"volume": of_volume, "pictures": of_pictures, "maxima": lambda: of_pictures(combine=te.max)}
-KERNELS["squares"] = lambda: of_pictures(power=2)
+KERNELS = {
+    "volume": of_volume,
+    "pictures": of_pictures,
+    "maxima": lambda: of_pictures(te.max),
+    "squares": lambda: of_pictures(power=2),
+    "alone": lambda: of_pictures(halved=False),
+}
 
 
 def run(module: Any, arrays: list[Any], shape: tuple[int, ...]) -> Any:
@@ -99,8 +104,8 @@ def test_pictures_keep_the_sketches_of_metaschedule_in_front() -> None:
     assert [len(sketches[-1].domains)] == [1]
 
 
-@pytest.mark.parametrize("kind", ["maxima", "squares"])
-def test_maxima_and_sums_of_powers_have_this_sketch_alone(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["maxima", "squares", "alone"])
+def test_maxima_and_other_sums_than_means_have_this_sketch_alone(kind: str) -> None:
     (sketch,) = space_of(kind)[0].sketches
     assert "rfactor" in sketch.trace_json.lower()
 
