@@ -237,7 +237,7 @@ class Controller(QObject):
             self._settings.add_recent(self._path)
             self.recent_changed.emit()
         for issue in event.report.issues:
-            self._log(EntryKind.NOTICE, f"{issue.node} ({issue.operator}): {issue.problem} {issue.mend}")
+            self._log(EntryKind.NOTICE, issue.line)
         self._show_workspace(self._folder(self._workspace if reopened else ""))
         request, self._after_opening = self._after_opening, None
         if request is not None:

@@ -5,9 +5,9 @@ of our own here, which the vectoriser of TVM takes as it takes an addition: whoe
 holds a word of four bytes is a number to them. One thread of a Xeon with AVX-512, 196 x 256 by 256 x 256: 699 GOP/s in
 tiles of 14 rows by two vectors, and 203 where the sum is an addition behind the instruction, which LLVM leaves apart.
 
-TVM knows an operator in a process once this module is imported there: see `own_operators`. A build
-whose current target has the instruction gets it for whole vectors; all else is computed byte by byte, so that any
-kernel can be built for any target, tuned or not.
+TVM knows an operator in a process once this module is imported there: see `own_operators`. A build whose current target
+has the instruction gets it for whole vectors; all else is computed byte by byte, so that any kernel can be built for
+any target, tuned or not.
 """
 
 from __future__ import annotations

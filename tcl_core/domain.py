@@ -198,6 +198,12 @@ class ImportIssue:
     problem: str
     mend: str
 
+    @property
+    def line(self) -> str:
+        """All of it; node and operator are empty where it is about the whole network."""
+        at = f"{self.node} ({self.operator}): " if self.operator else ""
+        return f"{at}{self.problem}; {self.mend}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:

@@ -50,8 +50,7 @@ def network_details(opened: OpenedNetwork) -> str:
         tr("imported in {seconds:.1f} s", seconds=report.seconds),
         tr("target: {target_json}", target_json=opened.platform.target_json),
     ]
-    lines += [f"{issue.node} ({issue.operator}): {issue.problem} {issue.mend}" for issue in report.issues]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(issue.line for issue in report.issues)])
 
 
 def graph_facts(graph: NetworkGraph, report: ImportReport | None) -> str:

@@ -59,6 +59,5 @@ def _show(tasks: list[Task], report: ImportReport, output: Output) -> None:
         table.add_row(task.name, str(task.weight), f"{task.flops / 1e6:,.2f}", f"{task.intensity:.1f}", loops)
     output.result.print(table)
     for issue in report.issues:
-        at = f"{issue.node} ({issue.operator}): " if issue.operator else ""
-        output.status.print(f"{at}{issue.problem}; {issue.mend}")
+        output.status.print(issue.line)
     output.result.print(f"{len(tasks)} tasks, {sum(task.weight for task in tasks)} kernels a run")

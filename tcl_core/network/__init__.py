@@ -41,6 +41,10 @@ module                    what it does
 ``constants``             reshaped weights folded by NumPy                                           (tvm)
 ``rewriting``             how a pass goes over a relax module                                        (tvm)
 ``quantized``             quantisation in operators that a layout moves through                      (tvm)
+``whole_ranges``          which of its tensors hold whole numbers, and from where to where           (tvm)
+``byte_words``            such numbers as words of four bytes                                        (tvm)
+``byte_convolutions``     convolutions of them                                                       (tvm)
+``byte_products``         products of them by constant matrices                                      (tvm)
 ``blocked``               convolutions in the layout of vectors                                      (tvm)
 ``convolutions``          their tensor expressions                                                   (tvm)
 ``tile_rows``             how many rows or columns a product should have                             -

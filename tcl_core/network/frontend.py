@@ -31,6 +31,7 @@ class _Node:
     """What the frontend was asked to convert, and how it would.
 
     Attributes:
+        operator: of ONNX.
         builder: `relax.BlockBuilder`.
         inputs: relax expressions; None for one that is left out.
         convert: the frontend's own way, from inputs.

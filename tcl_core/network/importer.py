@@ -37,6 +37,12 @@ from tcl_core.onnx_names import names_as_identifiers
 
 _FLOAT_BITS = 32
 _WITHOUT = "export the network without such operators"
+_IN_SINGLE = ImportIssue(
+    node="",
+    operator="",
+    problem="its half floats are computed in float32, as a processor does best",
+    mend="inputs and outputs stay as they are, weights take twice the room",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +81,8 @@ def import_network(
     model = in_single_precision(loaded.model) if on_cpu else loaded.model
     candidates, issues = _candidates(model, on_cpu=on_cpu)
     lanes = vector_bits // _FLOAT_BITS
+    if model is not loaded.model:
+        issues += (_IN_SINGLE,)
     module, simplified, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
     issues += problems
     fused, noticed = _fuse(module, target, config, lanes)

@@ -116,8 +116,8 @@ def opened(network: Network = NETWORK, count: int = len(_TASKS)) -> events.Netwo
             ImportIssue(
                 node="/pool/AveragePool",
                 operator="AveragePool",
-                problem="count_include_pad is ignored for padding 0.",
-                mend="Nothing to do.",
+                problem="count_include_pad is ignored for padding 0",
+                mend="nothing to do",
             ),
         ),
         seconds=2.3,

@@ -177,6 +177,8 @@ def test_a_processor_gets_the_tasks_of_the_single_network(tmp_path: Path, kind: 
     assert {task.key for task in half.tasks} == {task.key for task in single.tasks}
     assert half.single is not None
     assert single.single is None
+    assert [issue.line.partition(",")[0] for issue in half.report.issues] == ["its half floats are computed in float32"]
+    assert not single.report.issues
 
 
 def test_a_gpu_keeps_its_halves(tmp_path: Path) -> None:
@@ -184,6 +186,7 @@ def test_a_gpu_keeps_its_halves(tmp_path: Path) -> None:
     config = NetworkConfig()
     imported = import_network(load_network(tmp_path / "half.onnx", config), CUDA, config)
     assert imported.single is None
+    assert not imported.report.issues
     assert "float16" in imported.tasks[0].module_json
 
 
