@@ -43,7 +43,7 @@ from tcl_core.network.convolutions import (
 )
 from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
 from tcl_core.network.response_norms import as_band
-from tcl_core.network.rewriting import APART, TAKES_WHAT_FOLLOWS, calls_any, op_name, rewritten
+from tcl_core.network.rewriting import APART, MOVES, TAKES_WHAT_FOLLOWS, calls_any, op_name, rewritten
 from tcl_core.network.spellings import spell_out_operators
 from tcl_core.network.volumes import CHANNELS_LAST, NAME, VOLUME, channels_last, in_panels, layouts_of
 from tcl_core.network.whole_ranges import whole_ranges
@@ -192,7 +192,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         band = None if weights is None or {*strides} != {1} or any(padding) else as_band(weights)
         if band is not None:
             return self.builder_.call_te(
-                band.sums, call.args[0], primfunc_name_hint=response_norms.NAME, primfunc_attrs=response_norms.MOVES
+                band.sums, call.args[0], primfunc_name_hint=response_norms.NAME, primfunc_attrs=MOVES
             )
         if weights is not None and (regions := _regions(call, weights, window)):
             return self._by_region(call, regions, dilation)

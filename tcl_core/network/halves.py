@@ -19,7 +19,6 @@ import onnx.numpy_helper
 
 from tcl_core.network.functions import inline_local
 from tcl_core.network.nodes import all_nodes, branches
-from tcl_core.network.skeleton import without_weights
 
 _SINGLE = onnx.TensorProto.FLOAT
 _HALVES = frozenset({onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16})
@@ -50,15 +49,9 @@ def in_single_precision(model: Any) -> Any:
     more = sum(_WIDER * math.prod(tensor.dims) for tensor in _halves_among(model.graph.initializer))
     if model.ByteSize() + more > _MOST_BYTES:
         return model
-    model = inline_local(model)
-    made = without_weights(model)
-    kept = {tensor.name for tensor in made.graph.initializer}
+    made = onnx.ModelProto()
+    made.CopyFrom(inline_local(model))
     _widen(made.graph)
-    for name in ("input", "output"):
-        ends = getattr(made.graph, name)
-        del ends[:]
-        ends.extend(getattr(model.graph, name))
-    made.graph.initializer.extend(_widened(each) for each in model.graph.initializer if each.name not in kept)
     _cast_ends(made.graph)
     return made
 
@@ -82,27 +75,30 @@ def _halves_among(tensors: Iterable[Any]) -> list[Any]:
 
 
 def _widened(tensor: Any) -> Any:
-    """The same in float32, or as it is where it holds no halves."""
-    if tensor.data_type not in _HALVES:
-        return tensor
+    """A tensor of halves in float32."""
     return onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor).astype(np.float32), tensor.name)
 
 
 def _widen(graph: Any) -> None:
-    """A graph's small constants, types and attributes, in place, and those of its branches."""
+    """What a graph's constants, types and attributes name, in place, but for its own ends; in branches these, too."""
     for tensor in _halves_among(graph.initializer):
         tensor.CopyFrom(_widened(tensor))
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        if value.type.tensor_type.elem_type in _HALVES:
-            value.type.tensor_type.elem_type = _SINGLE
+    _widen_types(graph.value_info)
     for node in graph.node:
         for attribute in node.attribute:
-            if attribute.HasField("t"):
+            if attribute.HasField("t") and attribute.t.data_type in _HALVES:
                 attribute.t.CopyFrom(_widened(attribute.t))
             elif attribute.name in _TYPE_NAMES and attribute.i in _HALVES:
                 attribute.i = _SINGLE
         for branch in branches(node):
+            _widen_types((*branch.input, *branch.output))
             _widen(branch)
+
+
+def _widen_types(values: Iterable[Any]) -> None:
+    for value in values:
+        if value.type.tensor_type.elem_type in _HALVES:
+            value.type.tensor_type.elem_type = _SINGLE
 
 
 def _cast_ends(graph: Any) -> None:

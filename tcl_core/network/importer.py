@@ -81,7 +81,8 @@ def import_network(
     model = in_single_precision(loaded.model) if on_cpu else loaded.model
     candidates, issues = _candidates(model, on_cpu=on_cpu)
     lanes = vector_bits // _FLOAT_BITS
-    if model is not loaded.model:
+    single = None if model is loaded.model else model
+    if single is not None:
         issues += (_IN_SINGLE,)
     module, simplified, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
     issues += problems
@@ -100,7 +101,7 @@ def import_network(
         simplified=simplified,
         tasks=tasks,
         report=report,
-        single=None if model is loaded.model else model,
+        single=single,
     )
 
 

@@ -27,9 +27,6 @@ from tcl_core.network.constants import Array
 from tcl_core.network.nodes import attributes_of
 
 NAME = "sums_of_neighbours"
-MOVES = {"op_pattern": 2}
-"""Attributes of a function in TVM's injective pattern: fused with what is computed element by element on both sides."""
-
 _PICTURE = 4
 _MOST_CHANNELS = 1024
 """Of more the band, as a convolution that is not blocked, would be long."""

@@ -11,6 +11,9 @@ APART = {"op_pattern": 8}
 TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
 """In its "out elementwise fusable" one: bias, residual and activation behind it become part of it."""
 
+MOVES = {"op_pattern": 2}
+"""In its injective one: fused with what is computed element by element on both sides."""
+
 
 def op_name(call: Any) -> str:
     """Of a call's operator; empty for anything else."""

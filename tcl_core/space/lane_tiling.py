@@ -49,7 +49,7 @@ class LaneSums:
     lanes: int
     vector: int
     axes: int
-    mean: bool = True
+    mean: bool
 
     @property
     def around(self) -> int:

@@ -138,6 +138,26 @@ def test_who_broke(cause: str, started: str | None, broken: bool) -> None:
     assert CompareResult(failures=(failure,), started=started).broken == broken
 
 
+def checks_of(built: Any, model: Path, x: Any, **more: Any) -> Any:
+    """Of what was built, with one input, against a model."""
+    request = CompareRequest(
+        model=str(model),
+        inputs=save_inputs(model.with_name("inputs.npz"), {"x": x}),
+        names=("x",),
+        outputs=("y",),
+        tuned=None,
+        untuned=None,
+        kind="llvm",
+        threads=1,
+        config=QUICK,
+        timed=False,
+        **more,
+    )
+    results: list[CompareResult] = []
+    compare(request, results.append, {"tuned": built.executable})
+    return results[-1].checks
+
+
 @pytest.mark.parametrize("wrong", [False, True])
 def test_sums_that_onnxruntime_cuts_off_are_checked_against_its_exact_ones(tmp_path: Path, wrong: bool) -> None:
     """Two products of 255 and 127 are more than 16 bits hold; with VNNI nothing is cut off in the first place."""
@@ -162,21 +182,8 @@ def test_sums_that_onnxruntime_cuts_off_are_checked_against_its_exact_ones(tmp_p
     built = build_tuned(network.module, TARGET, {}, network.tasks)
     model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.asarray(np.float32(1)), "scale"))
     onnx.save(model, str(path))
-    request = CompareRequest(
-        model=str(path),
-        inputs=save_inputs(tmp_path / "inputs.npz", {"x": np.full((4, 64), 255, np.uint8)}),
-        names=("x",),
-        outputs=("y",),
-        tuned=None,
-        untuned=None,
-        kind="llvm",
-        threads=1,
-        config=QUICK,
-        timed=False,
-    )
-    results: list[CompareResult] = []
-    compare(request, results.append, {"tuned": built.executable})
-    assert [check.matches for check in results[-1].checks] == [not wrong]
+    checks = checks_of(built, path, np.full((4, 64), 255, np.uint8))
+    assert [check.matches for check in checks] == [not wrong]
 
 
 def halved(kind: int, by: float) -> Any:
@@ -210,20 +217,7 @@ def test_half_floats_are_checked_in_single_precision(tmp_path: Path, kind: int, 
     network = import_network(load_network(paths[2], NetworkConfig()), TARGET, NetworkConfig())
     built = build_tuned(network.module, TARGET, {}, network.tasks)
     onnx.save(import_network(load_network(paths[0], NetworkConfig()), TARGET, NetworkConfig()).single, str(paths[1]))
-    request = CompareRequest(
-        model=str(paths[0]),
-        single=str(paths[1]),
-        inputs=save_inputs(tmp_path / "inputs.npz", {"x": np.random.default_rng(0).normal(size=(4, 64)).astype("f4")}),
-        names=("x",),
-        outputs=("y",),
-        tuned=None,
-        untuned=None,
-        kind="llvm",
-        threads=1,
-        config=QUICK,
-        timed=False,
-    )
-    results: list[CompareResult] = []
-    compare(request, results.append, {"tuned": built.executable})
-    assert [check.matches for check in results[-1].checks] == [not wrong]
-    assert wrong or results[-1].checks[0].max_abs_error < 1e-3
+    x = np.random.default_rng(0).normal(size=(4, 64)).astype(np.float32)
+    checks = checks_of(built, paths[0], x, single=str(paths[1]))
+    assert [check.matches for check in checks] == [not wrong]
+    assert wrong or checks[0].max_abs_error < 1e-3

@@ -15,7 +15,6 @@ from tcl_core.network.recurrence_kernel import Cell
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 3, 4
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-GENERATOR = np.random.default_rng(0)
 
 
 def recurrent(
@@ -35,10 +34,11 @@ def recurrent(
     """A model of one recurrent node, all its results given out."""
     directions = 2 if direction == "bidirectional" else 1
     width = GATES[kind] * hidden
+    generator = np.random.default_rng(0)
     weights = {
-        "W": GENERATOR.standard_normal((directions, width, inputs)),
-        "R": GENERATOR.standard_normal((directions, width, hidden)),
-        "B": GENERATOR.standard_normal((directions, 2 * width)),
+        "W": generator.standard_normal((directions, width, inputs)),
+        "R": generator.standard_normal((directions, width, hidden)),
+        "B": generator.standard_normal((directions, 2 * width)),
     }
     weights = {name: array.astype(np.float32) for name, array in weights.items() if name != "B" or bias}
     given = [onnx.numpy_helper.from_array(array, name) for name, array in weights.items()]

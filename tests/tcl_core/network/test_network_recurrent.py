@@ -32,7 +32,7 @@ def test_it_gives_onnxruntimes_results(kind: str, form: dict[str, Any]) -> None:
     unrolled = simplify(model).model
     assert kind not in operators(unrolled)
     for ours, theirs in zip(run(unrolled), run(model), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=5e-5)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "attributes"), KINDS)
