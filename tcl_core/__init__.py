@@ -25,9 +25,6 @@ room                      what it does                                          
 ``library_events``        the same for the library and reports of runs                             -
 ``what_if_events``        the same for a record with other decisions                               -
 ``errors``                the sentences a person gets                                              -
-``byte_dots``             sums of products of bytes, as an operator that vectors have              tvm
-``logarithms``            the logarithm by a polynomial, likewise                                  tvm
-``own_operators``         modules that may hold these                                              tvm
 ``child_processes``       what every process that another one began has in common                  processes
 ``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
 ``thread_limits``         which decisions give a GPU's block too many threads, or too few          -
@@ -36,6 +33,8 @@ room                      what it does                                          
 ``tvm_threads``           TVM's pool of threads, kept apart from what is timed                     -
 ``versions``              of the packages that a number depends on                                 -
 ``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm, onnxruntime
+``own_operators/``        what tasks' modules may hold beside TVM's: products of bytes, functions  tvm
+                          by polynomials
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
 ``space/``                sketches, decision domains, replay, structural hashes                    tvm
 ``features/``             token templates, the batch featuriser and its slow twin                  numpy

@@ -131,7 +131,8 @@ _REDUCTIONS = frozenset({"mean", "sum", "max", "min"})
 
 _ELEMENTWISE = frozenset(
     {
-        "abs", "add", "divide", "erf", "exp", "log", "maximum", "minimum", "multiply", "negative", "nn.gelu",
-        "nn.gelu_tanh", "nn.relu", "nn.silu", "power", "sigmoid", "sqrt", "square", "subtract", "tanh",
+        "abs", "acos", "add", "asin", "atan", "ceil", "cos", "divide", "erf", "exp", "floor", "log", "maximum",
+        "minimum", "multiply", "negative", "nn.gelu", "nn.gelu_tanh", "nn.relu", "nn.silu", "power", "round", "rsqrt",
+        "sigmoid", "sign", "sin", "sqrt", "square", "subtract", "tan", "tanh", "trunc",
     }
 )  # fmt: skip

@@ -20,7 +20,6 @@ from tvm import relax, te, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import Target
 
-from tcl_core.byte_dots import has_byte_dots
 from tcl_core.network import byte_convolutions, response_norms
 from tcl_core.network.barriers import Barriers
 from tcl_core.network.byte_convolutions import ByteConvolution, as_bytes
@@ -57,6 +56,7 @@ from tcl_core.network.winograd import (
     unpack,
     worthwhile_tiling,
 )
+from tcl_core.own_operators.byte_dots import has_byte_dots
 
 _CONVOLUTION = "relax.nn.conv2d"
 _MOST_TOGETHER = 4

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from tvm import te, tirx
 
-from tcl_core.byte_dots import BYTES, sum_of_byte_products
 from tcl_core.network.byte_words import IN_WORDS, offset_of, weight_words, word, word_of_zeros, words_for
 from tcl_core.network.constants import Array
 from tcl_core.network.convolutions import Window, more_columns
 from tcl_core.network.winograd import FLOPS
+from tcl_core.own_operators.byte_dots import BYTES, sum_of_byte_products
 
 NAME = "byte_conv2d_NCHWc"
 _PLAIN = 4

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from tvm import relax, te
 
-from tcl_core.byte_dots import sum_of_byte_products
 from tcl_core.network.byte_words import IN_WORDS, offset_of, word, words_for
 from tcl_core.network.constants import Array, static_shape
 from tcl_core.network.rewriting import op_name
 from tcl_core.network.winograd import FLOPS
+from tcl_core.own_operators.byte_dots import sum_of_byte_products
 
 NAME = "byte_matmul"
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tcl_core.byte_dots import BYTES, MOST_PRODUCTS
 from tcl_core.network.constants import Array
+from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS
 
 IN_WORDS = "bytes_in_words"
 """The kernel that makes them."""

@@ -1,6 +1,6 @@
 """Polynomials in place of libm calls, as a relax pass to run before legalisation.
 
-LLVM cannot vectorise `exp`, `log`, `erf` or `tanh`: the generated kernels call libm once per element. TVM's own
+LLVM cannot vectorise `exp`, `log`, `erf`, `tanh` or a sine: the generated kernels call libm once per element. TVM's own
 `FastMathTransform` replaces the operators of these names and softmax; activations that are made of them (GELU, SiLU,
 sigmoid, log-softmax) only fall apart at legalisation, after it has looked. This pass takes them apart first.
 
@@ -17,11 +17,12 @@ from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import Target
 
-from tcl_core.logarithms import fast_log
 from tcl_core.network.constants import static_shape
 from tcl_core.network.norms import rms_norm
 from tcl_core.network.rewriting import op_name, rewritten
 from tcl_core.network.softmax import lanes_for, softmax_kernel
+from tcl_core.own_operators.logarithms import fast_log
+from tcl_core.own_operators.trigonometry import fast_atan, fast_cos, fast_sin
 
 _TANH_GELU = (math.sqrt(2.0 / math.pi), 0.044715)
 """``0.5 x (1 + tanh(a (x + b x^3)))`` (Hendrycks and Gimpel, arXiv 1606.08415)."""
@@ -63,10 +64,23 @@ def _exp(builder: Any, call: Any) -> Any:
     return _polynomial(builder, topi.fast_exp, call.args[0])
 
 
-def _log(builder: Any, call: Any) -> Any:
-    target = Target.current(allow_none=True)
-    on_cpu = target is not None and str(target.kind.name) == "llvm"
-    return _polynomial(builder, fast_log, call.args[0]) if on_cpu else call
+def _own(compute: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """By an operator of our own, which there is for processors alone."""
+
+    def rewrite(builder: Any, call: Any) -> Any:
+        target = Target.current(allow_none=True)
+        on_cpu = target is not None and str(target.kind.name) == "llvm"
+        return _polynomial(builder, compute, call.args[0]) if on_cpu else call
+
+    return rewrite
+
+
+_log, _sin, _cos = map(_own, (fast_log, fast_sin, fast_cos))
+
+
+def _tan(builder: Any, call: Any) -> Any:
+    value = call.args[0]
+    return relax.op.divide(_sin(builder, relax.op.sin(value)), _cos(builder, relax.op.cos(value)))
 
 
 def _erf(builder: Any, call: Any) -> Any:
@@ -136,6 +150,10 @@ def _constant(value: float) -> Any:
 _REWRITES: dict[str, Callable[[Any, Any], Any]] = {
     "relax.exp": _exp,
     "relax.log": _log,
+    "relax.sin": _sin,
+    "relax.cos": _cos,
+    "relax.tan": _tan,
+    "relax.atan": _own(fast_atan),
     "relax.erf": _erf,
     "relax.tanh": _tanh,
     "relax.sigmoid": _sigmoid,

@@ -20,9 +20,9 @@ _MANY = 24
 _FUSED = frozenset(
     f"relax.{name}"
     for name in (
-        "add", "astype", "clip", "concat", "divide", "exp", "expand_dims", "maximum", "minimum", "multiply", "negative",
-        "nn.relu", "nn.silu", "permute_dims", "power", "reshape", "sigmoid", "split", "sqrt", "squeeze", "subtract",
-        "strided_slice", "tanh",
+        "add", "astype", "clip", "concat", "cos", "divide", "exp", "expand_dims", "maximum", "minimum", "multiply",
+        "negative", "nn.relu", "nn.silu", "permute_dims", "power", "reshape", "sigmoid", "sin", "split", "sqrt",
+        "squeeze", "subtract", "strided_slice", "tanh",
     )
 )  # fmt: skip
 """Operators that become part of the concatenation that reads them."""

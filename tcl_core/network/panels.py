@@ -17,7 +17,6 @@ from tvm import relax, te
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import Target
 
-from tcl_core.byte_dots import has_byte_dots
 from tcl_core.network import byte_products
 from tcl_core.network.blocked import block_of
 from tcl_core.network.byte_products import ByteFactor, byte_factor
@@ -25,6 +24,7 @@ from tcl_core.network.byte_words import IN_WORDS, weight_words
 from tcl_core.network.constants import constant_array, static_shape
 from tcl_core.network.rewriting import TAKES_WHAT_FOLLOWS, op_name, rewritten
 from tcl_core.network.whole_ranges import bindings, whole_ranges
+from tcl_core.own_operators.byte_dots import has_byte_dots
 
 _NAME = "matmul"
 

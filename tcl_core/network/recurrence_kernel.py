@@ -22,14 +22,12 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T  # noqa: N812 - TVMScript's own convention
 
 from tcl_core.domain import RECURRENCE
-from tcl_core.network.rewriting import APART
+from tcl_core.network.rewriting import APART, COMPUTED_ONCE
 
 GROUP: Final = 16
 """Hidden values whose weights lie side by side, row after row: whole vectors of every target."""
 GATES: Final = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
-_AT_ONCE = {"meta_schedule.inline_rule": "disable"}
-"""What is read more than once, as an argument of a polynomial is, is not computed each time."""
 Value = Callable[..., Any]
 """An element by sequence, group and place in it; of several gates by sequence, group, gate and place."""
 
@@ -215,7 +213,7 @@ class _Steps:
         buffer = _buffer(name, shape)
         with T.grid(*shape) as variables, T.sblock(name):
             b, g, n, c = _axes(shape, variables)
-            T.sblock_attr(_AT_ONCE)
+            T.sblock_attr(COMPUTED_ONCE)
             T.buffer_store(buffer, value(b, g, n, c), [b, g, n, c])
         return buffer
 
@@ -229,7 +227,7 @@ class _Steps:
         """Buffers and what becomes of each element, in one block."""
         with T.grid(*self._state_shape) as variables, T.sblock(name):
             b, g, c = _axes(self._state_shape, variables)
-            T.sblock_attr(_AT_ONCE)
+            T.sblock_attr(COMPUTED_ONCE)
             for buffer, value in stores:
                 T.buffer_store(buffer, value(b, g, c), [*at, b, g, c])
 

@@ -25,6 +25,8 @@ from tvm import te, tirx
 from tcl_core.domain import SHARED
 from tcl_core.network.constants import Array
 from tcl_core.network.nodes import attributes_of
+from tcl_core.network.powers import power_nodes
+from tcl_core.network.rewriting import COMPUTED_ONCE
 
 NAME = "sums_of_neighbours"
 _PICTURE = 4
@@ -48,7 +50,7 @@ def spell_out_response_norm(
     if len(shape) != _PICTURE or types.get(value) != onnx.TensorProto.FLOAT or not 0 < shape[1] <= _MOST_CHANNELS:
         return None
     attributes = attributes_of(node)
-    size, channels = int(attributes["size"]), shape[1]
+    size, channels, beta = int(attributes["size"]), shape[1], float(attributes.get("beta", 0.75))
     below = (size - 1) // 2
     places = np.arange(channels)
     off = places[None, :] - places[:, None]
@@ -56,7 +58,7 @@ def spell_out_response_norm(
     arrays = {
         "band": band.reshape(channels, channels, 1, 1),
         "bias": np.array(attributes.get("bias", 1.0)),
-        "beta": np.array(attributes.get("beta", 0.75)),
+        "beta": np.array(beta),
     }
     names = {word: f"{result}.{word}" for word in (*arrays, "squares", "sums", "base", "power")}
     steps = (
@@ -66,11 +68,12 @@ def spell_out_response_norm(
         ("Pow", [names["base"], names["beta"]], names["power"]),
         ("Div", [value, names["power"]], result),
     )
-    made = [
+    *before, power, quotient = (
         onnx.helper.make_node(operator, inputs, [output], name=f"{node.name}.{operator.lower()}")
         for operator, inputs, output in steps
-    ]
-    made[-1].name = node.name
+    )
+    quotient.name = node.name
+    made = [*before, *(power_nodes(power, beta, onnx.TensorProto.FLOAT) or [power]), quotient]
     return made, [onnx.numpy_helper.from_array(array.astype(np.float32), names[word]) for word, array in arrays.items()]
 
 
@@ -94,7 +97,7 @@ class Band:
             (pictures, height, width, blocks + 2, lanes),
             beside,
             name="neighbours",
-            attrs={SHARED: [1, blocks, 1, 1, lanes], "meta_schedule.inline_rule": "disable"},
+            attrs={SHARED: [1, blocks, 1, 1, lanes]} | COMPUTED_ONCE,
         )
 
         def total(n: Any, b: Any, h: Any, w: Any, lane: Any) -> Any:

@@ -10,9 +10,11 @@ APART = {"op_pattern": 8}
 """Attributes of a function in TVM's opaque pattern: fused with nothing."""
 TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
 """In its "out elementwise fusable" one: bias, residual and activation behind it become part of it."""
-
 MOVES = {"op_pattern": 2}
 """In its injective one: fused with what is computed element by element on both sides."""
+
+COMPUTED_ONCE = {"meta_schedule.inline_rule": "disable"}
+"""Attributes of a block that is read more than once: inlined, each reader would compute it anew."""
 
 
 def op_name(call: Any) -> str:

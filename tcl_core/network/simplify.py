@@ -7,8 +7,7 @@ of these what does not fuse:
 
 * `Sum` of n tensors becomes broadcast, stack and reduce there; here it is n - 1 `Add`.
 * a `BatchNormalization` that follows no convolution returns three tensors there; here it is one `Mul` and one `Add`.
-* `Pow` by a constant is a call of libm for each element there; here it is products, a root, a reciprocal. GPT-2's GELU
-  cubes 64 x 1024 elements: 115 us of its 1,077 for each of two layers, and now 6 (2 threads of a Zen 5).
+* `Pow` by a constant is a call of libm for each element there (`network.powers`).
 
 Together they bring resnet50 of the `onnx` package from 49 tasks to 30, with its convolutions, sums and ReLUs fused.
 """
@@ -17,7 +16,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from tcl_core.network.layer_norms import restore_layer_norms
 from tcl_core.network.nodes import STANDARD, has_branches, opset_of
 from tcl_core.network.padded_windows import without_unread_steps
 from tcl_core.network.paddings import write_out_paddings
+from tcl_core.network.powers import power_nodes
 from tcl_core.network.products import keep_ranks
 from tcl_core.network.recurrences import as_recurrence
 from tcl_core.network.recurrent import unroll
@@ -49,7 +49,6 @@ from tcl_core.network.transposed import as_convolution
 _HARMFUL = ["MatMulAddFusion"]
 
 _ERRORS_ONLY = 3
-_FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,43 +205,13 @@ def _rewrite_batch_normalization(node: Any, facts: _Facts) -> _Rewritten:
     return made, weights
 
 
-_POWERS: dict[float, tuple[str, ...]] = {
-    1.0: ("Identity",),
-    1.5: ("TimesRoot",),
-    2.0: ("Square",),
-    3.0: ("Square", "Times"),
-    4.0: ("Square", "Square"),
-    0.75: ("Sqrt", "TimesRoot"),
-    0.5: ("Sqrt",),
-    -0.5: ("Sqrt", "Reciprocal"),
-    -1.0: ("Reciprocal",),
-    -2.0: ("Square", "Reciprocal"),
-}
-"""What a power is in steps: of the value so far, squared, times the base, or times its own root."""
-_FLOATS_ONLY = frozenset({"Sqrt", "Reciprocal", "TimesRoot"})
-
-
 def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
     base, exponent = node.input
     tensor = facts.constants.get(exponent)
-    power = onnx.numpy_helper.to_array(tensor) if tensor is not None else np.zeros(())
-    steps = _POWERS.get(float(power.flat[0]), ()) if power.size == 1 else ()
-    kept_shape = power.ndim == 0 or power.ndim <= len(facts.dims.get(base, ()))
-    if not steps or not kept_shape or (_FLOATS_ONLY.intersection(steps) and facts.types.get(base) not in _FLOATS):
+    power = onnx.numpy_helper.to_array(tensor) if tensor is not None else np.zeros(0)
+    if power.size != 1 or 0 < power.ndim > len(facts.dims.get(base, ())):  # which shapes the result
         return [node], []
-    made: list[Any] = []
-    value = base
-    for index, step in enumerate(steps, start=1):
-        root = f"{node.output[0]}.root{index}"
-        if step == "TimesRoot":
-            made.append(onnx.helper.make_node("Sqrt", [value], [root], name=f"{node.name}.root{index}"))
-        products = {"Square": [value, value], "Times": [value, base], "TimesRoot": [value, root]}
-        operator, inputs = ("Mul", products[step]) if step in products else (step, [value])
-        last = index == len(steps)
-        value = node.output[0] if last else f"{node.output[0]}.partial{index}"
-        name = node.name if last else f"{node.name}.partial{index}"
-        made.append(onnx.helper.make_node(operator, inputs, [value], name=name))
-    return made, []
+    return power_nodes(node, float(power.flat[0]), facts.types.get(base)) or [node], []
 
 
 def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
@@ -264,18 +233,7 @@ def _rewrite_transposed(node: Any, facts: _Facts) -> _Rewritten:
 
 
 def _rewrite_response_norm(node: Any, facts: _Facts) -> _Rewritten:
-    made = spell_out_response_norm(node, facts.dims, facts.types) if facts.on_cpu else None
-    if made is None:
-        return [node], []
-    nodes, weights = made
-    power = next(at for at, each in enumerate(nodes) if each.op_type == "Pow")
-    known = replace(
-        facts,
-        constants=facts.constants | {tensor.name: tensor for tensor in weights},
-        types=facts.types | {nodes[power].input[0]: facts.types[node.input[0]]},
-    )
-    nodes[power : power + 1], more = _rewrite_power(nodes[power], known)
-    return nodes, weights + more
+    return (facts.on_cpu and spell_out_response_norm(node, facts.dims, facts.types)) or ([node], [])
 
 
 def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:

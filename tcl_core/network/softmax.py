@@ -12,6 +12,8 @@ from typing import Any
 import tvm
 from tvm import s_tir, te, topi
 
+from tcl_core.network.rewriting import COMPUTED_ONCE
+
 _WIDEST = 16
 _NARROWEST = 4
 
@@ -55,6 +57,6 @@ def softmax_kernel(shape: tuple[int, ...], lanes: int) -> Any:
         *_, lane, chunk = schedule.get_loops(schedule.get_sblock(name))
         # Only a loop over independent elements that is innermost becomes a vector.
         schedule.reorder(chunk, lane)
-    # Otherwise every exponential is computed twice, for the sum and for the result.
-    schedule.annotate(schedule.get_sblock("T_fast_exp"), "meta_schedule.inline_rule", "disable")
+    for annotation in COMPUTED_ONCE.items():  # for the sum and for the result
+        schedule.annotate(schedule.get_sblock("T_fast_exp"), *annotation)
     return schedule.mod["main"].without_attr("global_symbol")

@@ -27,8 +27,9 @@ _DIVISORS = range(4, 17)
 _ELEMENTWISE = frozenset(
     f"relax.{name}"
     for name in (
-        "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "negative", "abs", "exp", "tanh", "erf",
-        "sqrt", "rsqrt", "sigmoid", "nn.relu", "nn.gelu", "nn.gelu_tanh", "nn.silu", "isnan", "where",
+        "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "negative", "abs", "exp", "log", "tanh",
+        "erf", "sin", "cos", "sqrt", "rsqrt", "sigmoid", "nn.relu", "nn.gelu", "nn.gelu_tanh", "nn.silu", "isnan",
+        "where",
     )
 )  # fmt: skip
 

@@ -26,6 +26,7 @@ from tvm.tirx import if_then_else
 from tvm.tirx import min as lesser
 
 from tcl_core.domain import SHARED
+from tcl_core.network.rewriting import COMPUTED_ONCE
 from tcl_core.network.tile_rows import with_few_more
 
 FLOPS = "tcl.flops"
@@ -255,12 +256,7 @@ def interleave(shape: Sequence[int], dilation: int, apart: Any) -> Any:
 
 def _tile_by_tile(matrix: NDArray[np.float64], shape: Sequence[int], share: Sequence[int]) -> dict[str, Any]:
     """Annotations of what is computed inside the kernel that reads it, for `share` of its loops at a time."""
-    return {
-        FLOPS: _flops_one_way(matrix, shape),
-        SHARED: list(share),
-        # Otherwise every point would compute its rows anew.
-        "meta_schedule.inline_rule": "disable",
-    }
+    return {FLOPS: _flops_one_way(matrix, shape), SHARED: list(share)} | COMPUTED_ONCE
 
 
 def _both_ways(matrix: NDArray[np.float64], row: Any, column: Any, at: Callable[[int, int], Any]) -> Any:

@@ -17,7 +17,7 @@ from tvm.target import codegen
 from tvm.tirx.analysis import undefined_vars
 from tvm.tirx.expr import Add, FloorDiv, FloorMod, Mul
 
-from tcl_core.byte_dots import sides_of
+from tcl_core.own_operators.byte_dots import sides_of
 
 _FEWEST_SUMS = 8
 """Sums that must be under way for each addition to wait for none before it: latency 4, two a cycle."""

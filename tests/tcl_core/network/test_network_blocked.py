@@ -251,6 +251,9 @@ def test_a_concatenation_is_blocked_if_its_parts_have_one_block(
         ("Mul", [weight(32, 1, 1)], {}),
         ("Mul", [weight(1, 32, 1, 1)], {}),
         ("MaxPool", [], {"kernel_shape": [2, 2]}),
+        ("Sin", [], {}),
+        ("Cos", [], {}),
+        ("Atan", [], {}),
     ],
 )
 def test_what_keeps_the_channels_keeps_the_layout(

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tvm import te
 
-from tcl_core.byte_dots import BYTES, MOST_PRODUCTS
 from tcl_core.network.byte_words import offset_of, weight_words, word, word_of_zeros, words_for
+from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS
 
 SMALL = np.array([[-3.0, 5.0]], np.float32)
 

@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tvm import te
 
-from tcl_core.logarithms import fast_log
+from tcl_core.own_operators.logarithms import fast_log
 
 
 @pytest.fixture(scope="module")

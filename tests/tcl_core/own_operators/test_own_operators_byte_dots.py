@@ -14,8 +14,8 @@ from tvm import te
 from tvm.s_tir import Schedule
 from tvm.target import Target
 
-from tcl_core.byte_dots import BYTES, MOST_PRODUCTS, has_byte_dots, sides_of, sum_of_byte_products
 from tcl_core.hardware.target import resolve_platform
+from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS, has_byte_dots, sides_of, sum_of_byte_products
 
 ROWS, WORDS, LANES = 6, 4, 16
 WITH, WITHOUT = ({"kind": "llvm", "mcpu": mcpu} for mcpu in ("cascadelake", "x86-64-v4"))

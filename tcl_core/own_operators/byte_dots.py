@@ -5,9 +5,8 @@ of our own here, which the vectoriser of TVM takes as it takes an addition: whoe
 holds a word of four bytes is a number to them. One thread of a Xeon with AVX-512, 196 x 256 by 256 x 256: 699 GOP/s in
 tiles of 14 rows by two vectors, and 203 where the sum is an addition behind the instruction, which LLVM leaves apart.
 
-TVM knows an operator in a process once this module is imported there: see `own_operators`. A build whose current target
-has the instruction gets it for whole vectors; all else is computed byte by byte, so that any kernel can be built for
-any target, tuned or not.
+A build whose current target has the instruction gets it for whole vectors; all else is computed byte by byte, so that
+any kernel can be built for any target, tuned or not.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from typing import Any, Final
 
 import tvm
 from tvm import te, tirx
-from tvm.ir import Op, _ffi_api
 from tvm.target import Target, codegen
-from tvm.tirx.op import call_intrin, register_intrin_lowering
+from tvm.tirx.op import call_intrin
+
+from tcl_core.own_operators.registry import register
 
 BYTES: Final = 4
 """In a word; the first is the lowest."""
 MOST_PRODUCTS: Final = (2**31 - 1) // (255 * 128)
 """As many, of any bytes, fit into a sum."""
 
-_ADD: Final = "tirx.tcl_studio.add_products_of_bytes"
-_BOTH: Final = "tirx.tcl_studio.words_of_both"
 _INSTRUCTIONS: Final = {f"int32x{lanes}": f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" for lanes in (4, 8, 16)}
 _FEATURES: Final = ("avx512vnni", "avxvnni")
 _WORD = "int32"
@@ -75,22 +73,13 @@ def _lowered(call: Any) -> Any:
     return total
 
 
-def _register() -> None:
-    pure = Op.get("tirx.popcount").get_attr("TCallEffectKind")
-    for name, meaning in (
-        (_ADD, "A sum of products of bytes, and the products of two words more."),
-        (_BOTH, "Two words whose bytes are multiplied."),
-    ):
-        _ffi_api.RegisterOp(name, meaning)
-        operator = Op.get(name)
-        operator.set_num_inputs(2)
-        operator.set_attr("TVectorizable", True)
-        operator.set_attr("TCallEffectKind", pure)
-        operator.set_attr("TScriptPrinterName", name.rpartition(".")[2])
-    register_intrin_lowering(_ADD, "llvm", f=_lowered, level=99)
-
-
-_register()
+_ADD: Final = register(
+    "add_products_of_bytes",
+    "A sum of products of bytes, and the products of two words more.",
+    inputs=2,
+    lowered=_lowered,
+)
+_BOTH: Final = register("words_of_both", "Two words whose bytes are multiplied.", inputs=2)
 _SUM = te.comm_reducer(
     lambda total, both: call_intrin(_WORD, _ADD, total, both), lambda dtype: tirx.const(0, dtype), name="byte_products"
 )
