@@ -23,7 +23,8 @@ from tvm.target import Target
 from tcl_core.network import byte_convolutions, response_norms
 from tcl_core.network.barriers import Barriers
 from tcl_core.network.byte_convolutions import ByteConvolution, as_bytes
-from tcl_core.network.byte_words import IN_WORDS
+from tcl_core.network.byte_words import IN_WORDS, as_words, words_for
+from tcl_core.network.bytes_between import Held, StoredBytes, lay_down_bytes, stored_bytes
 from tcl_core.network.channels import fill_vectors
 from tcl_core.network.constants import constant_array, fold_constants, inline_constants, static_shape
 from tcl_core.network.convolutions import (
@@ -39,13 +40,14 @@ from tcl_core.network.convolutions import (
     in_whole_tiles,
     of_first,
     whole_groups,
+    window_of,
 )
 from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
 from tcl_core.network.response_norms import as_band
 from tcl_core.network.rewriting import APART, MOVES, TAKES_WHAT_FOLLOWS, calls_any, op_name, rewritten
 from tcl_core.network.spellings import spell_out_operators
 from tcl_core.network.volumes import CHANNELS_LAST, NAME, VOLUME, channels_last, in_panels, layouts_of
-from tcl_core.network.whole_ranges import whole_ranges
+from tcl_core.network.whole_ranges import bindings, whole_ranges
 from tcl_core.network.winograd import (
     Tiling,
     interleave,
@@ -75,7 +77,22 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     converted = _converted(inline_constants(module), lanes)
     # What two operators read is transformed for each of them.
     shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
-    return rewritten(shared, _Lowering(shared, lanes, winograd))
+    if has_byte_dots(Target.current()):
+        shared = lay_down_bytes(shared, partial(_reads_bytes, dict(bindings(shared)).get))
+    # Floats that are made of bytes for a convolution, which reads these, are none's.
+    return relax.transform.DeadCodeElimination()(rewritten(shared, _Lowering(shared, lanes, winograd)))
+
+
+def _reads_bytes(lookup: Callable[[Any], Any], call: Any, held: Held) -> bool:
+    """Whether a blocked convolution, dense or depthwise, reads blocks of bytes."""
+    if op_name(call) != _CONVOLUTION or not _is_blocked(call.attrs.data_layout):
+        return False
+    weights = constant_array(call.args[1], lookup)
+    return "1i" in str(call.attrs.kernel_layout) or as_bytes(call, weights, held) is not None
+
+
+def _is_blocked(layout: Any) -> bool:
+    return str(layout).endswith("c")
 
 
 def _converted(module: Any, lanes: int) -> Any:
@@ -134,15 +151,17 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         self._lanes = lanes
         self._by_winograd = winograd
         self._made: dict[tuple[Any, ...], Any] = {}
-        self._held = whole_ranges(module) if has_byte_dots(Target.current()) else {}
-        self._words: dict[tuple[Any, ByteConvolution], Any] = {}
+        of_bytes = has_byte_dots(Target.current())
+        self._held = whole_ranges(module) if of_bytes else {}
+        self._values = dict(bindings(module)) if of_bytes else {}
+        self._words: dict[tuple[Any, ...], Any] = {}
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
         if op_name(call) == "relax.layout_transform":
             return self._layout_transform(call, static_shape(op))
-        if op_name(call) == _CONVOLUTION and str(call.attrs.out_layout).endswith("c"):
-            return self._convolution(call, self._held.get(op.args[0]))
+        if op_name(call) == _CONVOLUTION and _is_blocked(call.attrs.out_layout):
+            return self._convolution(call, op.args[0])
         if op_name(call) == VOLUME and str(call.attrs.data_layout) == CHANNELS_LAST:
             return self._volume(call)
         return call
@@ -152,30 +171,48 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if weights is None:
             return call  # constants alone are given this layout
         kernel = relax.const(in_panels(weights, block_of(self._lanes, weights.shape[0])))
-        return self._in_tiles(channels_last, call.args[0], kernel, *_window(call), name=NAME)
+        return self._in_tiles(channels_last, call.args[0], kernel, *window_of(call), name=NAME)
 
-    def _convolution(self, call: Any, held: tuple[int, int] | None) -> Any:
-        """`held`: the least and the most of the whole numbers it reads, where these are known."""
-        attributes, window = call.attrs, _window(call)
-        emit = self.builder_.call_te
+    def _convolution(self, call: Any, read: Any) -> Any:
+        """`read`: its data before anything was replaced."""
+        attributes, window = call.attrs, window_of(call)
+        stored, weights = stored_bytes(read, self._values), constant_array(call.args[1], self.lookup_binding)
         if "1i" in str(attributes.kernel_layout):
-            return emit(depthwise, *call.args, *window, primfunc_name_hint=DEPTHWISE)
-        weights, groups = constant_array(call.args[1], self.lookup_binding), int(attributes.groups)
-        if weights is not None and held is not None and groups == 1:
-            of_bytes = as_bytes(weights, held, window, int(call.ty.shape.values[3]))
-            if of_bytes is not None:
-                return self._of_bytes(call.args[0], weights, of_bytes)
-        if not str(attributes.data_layout).endswith("c"):
+            return self._depthwise(call, window, stored)
+        of_bytes = as_bytes(call, weights, self._held[read]) if read in self._held else None
+        if of_bytes is not None:
+            words = self._words_of(call.args[0], of_bytes, stored)
+            return self._of_bytes(words, weights, of_bytes)
+        groups = int(attributes.groups)
+        if not _is_blocked(attributes.data_layout):
             return self._in_tiles(from_plain, *call.args, *window, groups, name=FROM_PLAIN)
         if groups > 1:
             return self._in_groups(call, window, groups)
         return self._dense(call, weights, window)
 
-    def _of_bytes(self, data: Any, weights: Any, how: ByteConvolution) -> Any:
-        words = self._words.get((data, how))
-        if words is None:
-            words = self.builder_.emit(self.builder_.call_te(how.words, data, primfunc_name_hint=IN_WORDS))
-            self._words[data, how] = words
+    def _depthwise(self, call: Any, window: tuple[list[int], ...], stored: StoredBytes | None) -> Any:
+        data, offset = (call.args[0], 0) if stored is None else (self.visit_expr(stored.data), stored.offset)
+        return self.builder_.call_te(depthwise, data, call.args[1], *window, offset, primfunc_name_hint=DEPTHWISE)
+
+    def _words_of(self, data: Any, how: ByteConvolution, stored: StoredBytes | None) -> Any:
+        key = data if stored is None else stored.data, how
+        if key not in self._words:
+            self._words[key] = self._plain(data, how) if stored is None else self._padded(stored.data, how)
+        return self._words[key]
+
+    def _plain(self, data: Any, how: ByteConvolution) -> Any:
+        return self.builder_.emit(self.builder_.call_te(how.words_of_plain, data, primfunc_name_hint=IN_WORDS))
+
+    def _padded(self, stored: Any, how: ByteConvolution) -> Any:
+        """Bytes [N, I, H, W, c] as words, with what is around the picture."""
+        *outer, block = (int(extent) for extent in stored.ty.shape)
+        words = self.builder_.emit(as_words(self.visit_expr(stored), (*outer, words_for(block))))
+        if not any(how.padding):
+            return words
+        padded = self.builder_.call_te(how.padded_words, words, primfunc_name_hint=IN_WORDS)
+        return self.builder_.emit(padded)
+
+    def _of_bytes(self, words: Any, weights: Any, how: ByteConvolution) -> Any:
         kernel, too_large = byte_convolutions.kernel_words(weights), byte_convolutions.of_offset(weights, how.offset)
         sums = self.builder_.call_te(
             how.convolve,
@@ -279,12 +316,6 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             primfunc_attrs=dict(attributes),
         )
         return self._made[key]
-
-
-def _window(call: Any) -> tuple[list[int], ...]:
-    """Strides, padding and dilation of a convolution."""
-    attributes = call.attrs.strides, call.attrs.padding, call.attrs.dilation
-    return tuple([int(extent) for extent in extents] for extents in attributes)
 
 
 def _tiling(call: Any, strides: list[int], dilation: list[int]) -> Tiling | None:

@@ -12,6 +12,7 @@ that fill no block (C, the three of a picture) are one chunk.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from tvm import te, tirx
 
 from tcl_core.network.byte_words import IN_WORDS, offset_of, weight_words, word, word_of_zeros, words_for
 from tcl_core.network.constants import Array
-from tcl_core.network.convolutions import Window, more_columns
+from tcl_core.network.convolutions import Window, more_columns, window_of
 from tcl_core.network.winograd import FLOPS
 from tcl_core.own_operators.byte_dots import BYTES, sum_of_byte_products
 
@@ -45,27 +46,32 @@ class ByteConvolution:
     dilation: tuple[int, int]
     columns: int
 
-    def words(self, data: Any) -> Any:
-        """[N, I, H, W, c] or [N, C, H, W] floats -> [N, I, H', W', q]."""
-        pictures, chunks, height, width = (int(extent) for extent in data.shape[:4])
-        plain = len(data.shape) == _PLAIN
-        block = chunks if plain else int(data.shape[4])
+    def words_of_plain(self, data: Any) -> Any:
+        """[N, C, H, W] floats -> [N, 1, H', W', q]."""
+        pictures, channels, height, width = (int(extent) for extent in data.shape)
+
+        def at(n: Any, c: Any, h: Any, w: Any, q: Any) -> Any:
+            return word(lambda channel: data[n, channel, h, w], q, channels, self.offset)
+
+        return self._surrounded((pictures, 1, height, width, words_for(channels)), at)
+
+    def padded_words(self, words: Any) -> Any:
+        """[N, I, H, W, q] -> [N, I, H', W', q]."""
+        return self._surrounded(tuple(int(extent) for extent in words.shape), lambda *at: words[at])
+
+    def _surrounded(self, shape: tuple[int, ...], word_at: Callable[..., Any]) -> Any:
+        pictures, chunks, height, width, count = shape
         top, left, bottom, right = self.padding
 
         def at(n: Any, c: Any, h: Any, w: Any, q: Any) -> Any:
             row, column = h - top, w - left
-
-            def value(channel: Any) -> Any:
-                return data[(n, channel, row, column) if plain else (n, c, row, column, channel)]
-
-            found = word(value, q, block, self.offset)
+            found = word_at(n, c, row, column, q)
             if not any(self.padding):
                 return found
             inside = tirx.all(row >= 0, row < height, column >= 0, column < width)
             return tirx.if_then_else(inside, found, word_of_zeros(self.offset))
 
-        shape = pictures, 1 if plain else chunks, height + top + bottom, width + left + right, words_for(block)
-        return te.compute(shape, at, name=IN_WORDS)
+        return te.compute((pictures, chunks, height + top + bottom, width + left + right, count), at, name=IN_WORDS)
 
     def convolve(self, words: Any, kernel: Any) -> Any:
         """[N, I, H', W', q] by [O, I, kh, kw, q, o] -> [N, O, height, columns, o] sums of int32."""
@@ -87,20 +93,18 @@ class ByteConvolution:
         return te.compute((*shape[:3], self.columns, lanes), sums, name="of_whole_tiles")
 
 
-def as_bytes(
-    weights: Array, held: tuple[int, int], window: tuple[list[int], ...], columns: int
-) -> ByteConvolution | None:
-    """How a dense blocked convolution is one of bytes; None where something does not fit one.
+def as_bytes(call: Any, weights: Array | None, held: tuple[int, int]) -> ByteConvolution | None:
+    """How a relax convolution into blocks is one of bytes; None where it is not dense, or something does not fit one.
 
     Args:
-        weights: [O, I, kh, kw, c, o], or [O, C, kh, kw, o].
+        weights: [O, I, kh, kw, c, o], or [O, C, kh, kw, o]; None where they are not constant.
         held: see `offset_of`.
-        window: strides, padding and dilation.
-        columns: of its results.
     """
-    products = math.prod(weights.shape[1:-1])
-    offset, (strides, (top, left, bottom, right), dilation) = offset_of(weights, held, products), window
-    if offset is None or min(top, left, bottom, right) < 0:
+    if weights is None or int(call.attrs.groups) != 1:
+        return None
+    products, (strides, (top, left, bottom, right), dilation) = math.prod(weights.shape[1:-1]), window_of(call)
+    offset, blocked, columns = offset_of(weights, held, products), weights.ndim > _PLAIN + 1, int(call.ty.shape[3])
+    if offset is None or min(top, left, bottom, right) < 0 or (blocked and weights.shape[4] % BYTES):
         return None
     more = more_columns(columns, weights.shape[-1], products // BYTES)
     return ByteConvolution(

@@ -1,22 +1,23 @@
 """Whole numbers in floats as words of bytes, and weights of whole numbers likewise: see `byte_dots`.
 
-Bytes of data are not negative: what makes them so is added here, and taken off each sum again. Word w of q holds the
-values w, w + q, w + 2 q and w + 3 q, so that neighbours are read side by side.
+Bytes of data are not negative: what makes them so is added here, and taken off each sum again. Word w holds the values
+4 w to 4 w + 3, so that bytes side by side are words to whoever looks at them as such.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
+from tvm import relax, tirx
 
 from tcl_core.network.constants import Array
 from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS
 
 IN_WORDS = "bytes_in_words"
 """The kernel that makes them."""
+BYTE = "uint8"
 _LARGEST = 255
 _WEIGHTS = (-128, 127)
 
@@ -47,15 +48,14 @@ def word(value: Callable[[Any], Any], place: Any, values: int, offset: int) -> A
         value: the float at a place.
         values: how many there are; the bytes behind them are zero.
     """
-    count = words_for(values)
 
     def byte(at: Any) -> Any:
         number = (value(at) + tirx.const(offset, "float32")).astype("int32")
         return number if values % BYTES == 0 else tirx.if_then_else(at < values, number, 0)
 
-    packed = byte(place)
+    packed = byte(place * BYTES)
     for step in range(1, BYTES):
-        packed = packed | (byte(place + step * count) << (8 * step))
+        packed = packed | (byte(place * BYTES + step) << (8 * step))
     return packed
 
 
@@ -69,5 +69,16 @@ def weight_words(weights: Array) -> Array:
     *outer, values, lanes = weights.shape
     missing = -values % BYTES
     whole = np.pad(weights, [(0, 0)] * len(outer) + [(0, missing), (0, 0)]).astype(np.int8)
-    parts = whole.reshape(*outer, BYTES, words_for(values), lanes)
-    return np.ascontiguousarray(np.moveaxis(parts, -3, -1)).view(np.int32)[..., 0]
+    parts = whole.reshape(*outer, words_for(values), BYTES, lanes)
+    return np.ascontiguousarray(np.moveaxis(parts, -2, -1)).view(np.int32)[..., 0]
+
+
+def in_bytes(value: Any, offset: int) -> Any:
+    """A relax expression of a float tensor's whole numbers as bytes."""
+    raised = relax.op.add(value, relax.const(np.float32(offset))) if offset else value
+    return relax.op.astype(raised, BYTE)
+
+
+def as_words(stored: Any, shape: Sequence[int]) -> Any:
+    """A relax expression of bytes as what is seen of them as words of that shape; nothing is computed."""
+    return relax.op.memory.view(stored, shape, "int32")

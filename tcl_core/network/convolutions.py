@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import te, topi
+from tvm import te, tirx, topi
 
 from tcl_core.network.constants import Array
 from tcl_core.network.tile_rows import columns_in_tiles
@@ -99,16 +99,19 @@ def of_first(
     return te.compute((int(data.shape[0]), chunks, *window.shape, lanes), result, name=name)
 
 
-def depthwise(data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int]) -> Any:
+def depthwise(
+    data: Any, kernel: Any, strides: list[int], padding: list[int], dilation: list[int], offset: int = 0
+) -> Any:
     """Blocked depthwise convolution: topi only declares one.
 
     Args:
-        data: [batch, chunks, height, width, lanes].
+        data: [batch, chunks, height, width, lanes], floats or bytes.
         kernel: [chunks, 1, height, width, 1, lanes].
         padding: top, left, bottom, right.
+        offset: how much larger the bytes are than what they stand for.
     """
     window = Window(data, kernel.shape[2:4], strides, padding, dilation)
-    padded = window.padded(data)
+    padded = window.padded(data) if str(data.dtype) == str(kernel.dtype) else window.padded_numbers(data, offset)
     kh, kw = window.axes()
     batch, chunks, lanes = (int(data.shape[axis]) for axis in (0, 1, 4))
     return te.compute(
@@ -190,6 +193,12 @@ def whole_groups(weights: Array, groups: int) -> tuple[Array, int]:
     return whole.reshape(chunks, height, width, together * inside, lanes), groups // together
 
 
+def window_of(call: Any) -> tuple[list[int], ...]:
+    """Strides, padding and dilation of a relax convolution."""
+    attributes = call.attrs.strides, call.attrs.padding, call.attrs.dilation
+    return tuple([int(extent) for extent in extents] for extents in attributes)
+
+
 class Window:
     """What a convolution reads of a picture [batch, channels, height, width, ...] for one result.
 
@@ -217,6 +226,22 @@ class Window:
             return data
         rest = (0,) * (len(data.shape) - 4)
         return topi.nn.pad(data, (0, 0, *self._before, *rest), (0, 0, *self._after, *rest), name="pad")
+
+    def padded_numbers(self, data: Any, offset: int) -> Any:
+        """Bytes [N, I, H, W, c] as the floats they are above `offset`, likewise.
+
+        All at once: the sketch of windows takes in what the convolution itself reads.
+        """
+        pictures, chunks, height, width, lanes = (int(extent) for extent in data.shape)
+        (top, left), (bottom, right) = self._before, self._after
+
+        def at(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
+            row, column = h - top, w - left
+            inside = tirx.all(row >= 0, row < height, column >= 0, column < width)
+            number = data[n, c, row, column, b].astype("float32") - tirx.const(offset, "float32")
+            return tirx.if_then_else(inside, number, tirx.const(0, "float32"))
+
+        return te.compute((pictures, chunks, height + top + bottom, width + left + right, lanes), at, name="pad")
 
     def axes(self) -> tuple[Any, Any]:
         """The loops over the window."""

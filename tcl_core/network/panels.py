@@ -20,11 +20,11 @@ from tvm.target import Target
 from tcl_core.network import byte_products
 from tcl_core.network.blocked import block_of
 from tcl_core.network.byte_products import ByteFactor, byte_factor
-from tcl_core.network.byte_words import IN_WORDS, weight_words
+from tcl_core.network.byte_words import IN_WORDS, as_words, in_bytes, weight_words
 from tcl_core.network.constants import constant_array, static_shape
 from tcl_core.network.rewriting import TAKES_WHAT_FOLLOWS, op_name, rewritten
 from tcl_core.network.whole_ranges import bindings, whole_ranges
-from tcl_core.own_operators.byte_dots import has_byte_dots
+from tcl_core.own_operators.byte_dots import BYTES, has_byte_dots
 
 _NAME = "matmul"
 
@@ -72,12 +72,19 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             primfunc_name_hint=_NAME,
         )
 
+    def _words_of(self, data: Any, offset: int) -> Any:
+        emit, (*rows, values) = self.builder_.emit, (int(extent) for extent in data.ty.shape)
+        if values % BYTES:
+            words = self.builder_.call_te(byte_products.words_of, data, offset, primfunc_name_hint=IN_WORDS)
+        else:
+            words = as_words(emit(in_bytes(data, offset)), (*rows, values // BYTES))
+        return emit(words)
+
     def _of_bytes(self, factor: ByteFactor, weights: Any, panels: Any) -> Any:
         emit, call_te = self.builder_.emit, self.builder_.call_te
         words = self._words.get((factor.data, factor.offset))
         if words is None:
-            read = self.visit_expr(factor.data)
-            words = emit(call_te(byte_products.words_of, read, factor.offset, primfunc_name_hint=IN_WORDS))
+            words = self._words_of(self.visit_expr(factor.data), factor.offset)
             self._words[factor.data, factor.offset] = words
         kernel, ones = relax.const(weight_words(panels)), byte_products.of_ones(weights)
         multiplied = call_te(

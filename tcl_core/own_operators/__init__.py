@@ -1,4 +1,4 @@
-"""Operators of our own that tasks' modules may hold; TVM knows them in a process that imports this."""
+"""Operators of our own that tasks' modules may hold; TVM knows them, and more of its own, in a process that imports this."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 import tvm
 
 from tcl_core.own_operators import byte_dots, logarithms, trigonometry  # noqa: F401
+from tcl_core.own_operators.registry import mark_vectorisable
+
+mark_vectorisable()
 
 
 def read_module(text: str) -> Any:

@@ -1,0 +1,132 @@
+"""Whole numbers that fit a byte lie between kernels as bytes, where a convolution reads them.
+
+A quantised network computes with its whole numbers in floats (`network.quantized`). Whoever makes them writes a quarter
+so, and who reads them makes floats of them again, or looks at four as a word: nothing is packed. For a target that
+multiplies bytes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from tcl_core.network.byte_words import BYTE, in_bytes
+from tcl_core.network.constants import constant_array
+from tcl_core.network.rewriting import op_name, rewritten
+from tcl_core.network.whole_ranges import bindings, whole_ranges
+
+_LARGEST = 255
+_FLOAT = "float32"
+_ELEMENTWISE = frozenset(
+    f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "nn.relu")
+)
+"""Who reads floats so is one kernel with what makes them of bytes."""
+Held = tuple[int, int]
+"""The least and the most of a tensor's whole numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredBytes:
+    """A tensor's bytes, and what was added to its numbers for none to be negative."""
+
+    data: Any
+    offset: int
+
+
+def lay_down_bytes(module: Any, reads: Callable[[Any, Held], bool]) -> Any:
+    """The relax module with bytes between its kernels.
+
+    Args:
+        reads: whether a call reads its first argument's whole numbers, of that range, as bytes.
+    """
+    held, readers, bytewise = whole_ranges(module), _readers(module), set()
+    offsets: dict[Any, int] = {}
+    for variable, (least, most) in held.items():
+        by = {call for call in readers[variable] if call is not None and reads(call, (least, most))}
+        if by and str(variable.ty.dtype) == _FLOAT and most - min(least, 0) <= _LARGEST:
+            offsets[variable] = max(0, -least)
+            bytewise |= by
+    alone = {
+        variable
+        for variable in offsets
+        if all(call is not None and (call in bytewise or op_name(call) in _ELEMENTWISE) for call in readers[variable])
+    }
+    return rewritten(module, _Bytes(module, offsets, bytewise, alone)) if offsets else module
+
+
+def stored_bytes(value: Any, values: dict[Any, Any]) -> StoredBytes | None:
+    """The bytes that a float variable's numbers are made from; None where they are made otherwise.
+
+    Args:
+        values: by variable, what it is bound to.
+    """
+    made: Any = values.get(value)
+    offset = 0
+    if op_name(made) == "relax.subtract":
+        less = constant_array(made.args[1], values.get)
+        if less is None or less.size != 1 or not float(less.reshape(-1)[0]).is_integer():
+            return None
+        made, offset = values.get(made.args[0]), int(less.reshape(-1)[0])
+    if op_name(made) != "relax.astype" or str(made.ty.dtype) != _FLOAT or str(made.args[0].ty.dtype) != BYTE:
+        return None
+    return StoredBytes(data=made.args[0], offset=offset)
+
+
+def _readers(module: Any) -> dict[Any, list[Any]]:
+    """The calls that each variable is an argument of; None for what reads it otherwise."""
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for value, reader in _reads(module):
+        if isinstance(value, relax.Var):
+            found[value].append(reader)
+        elif isinstance(value, relax.Tuple):
+            for each in value.fields:
+                found[each].append(None)
+    return found
+
+
+def _reads(module: Any) -> Iterator[tuple[Any, Any]]:
+    for _, value in bindings(module):
+        if isinstance(value, relax.Call):
+            yield from ((argument, value) for argument in value.args)
+        elif isinstance(value, relax.TupleGetItem):
+            yield value.tuple_value, None
+        else:
+            yield value, None
+    for _, function in module.functions_items():
+        if isinstance(function, relax.Function):
+            yield function.body.body, None
+
+
+@mutator
+class _Bytes(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    """Writes bytes behind a variable's binding, and floats of them in front of each who reads it."""
+
+    def __init__(self, module: Any, offsets: dict[Any, int], bytewise: set[Any], alone: set[Any]) -> None:
+        """`alone`: variables that nobody needs as the floats they are made as."""
+        super().__init__(module)
+        self._offsets, self._bytewise, self._alone = offsets, bytewise, alone
+        self._stored: dict[Any, Any] = {}
+
+    def visit_var_binding_(self, binding: Any) -> None:
+        super().visit_var_binding_(binding)
+        offset = self._offsets.get(binding.var)
+        if offset is not None:
+            self._stored[binding.var] = self.builder_.emit(in_bytes(self.visit_expr(binding.var), offset))
+
+    def visit_call_(self, op: Any) -> Any:
+        call = super().visit_call_(op)
+        arguments = [
+            self._numbers(before) if before in self._stored and (op in self._bytewise or before in self._alone) else now
+            for before, now in zip(op.args, call.args, strict=True)
+        ]
+        return relax.Call(call.op, arguments, call.attrs, call.ty_args)
+
+    def _numbers(self, variable: Any) -> Any:
+        emit, offset = self.builder_.emit, self._offsets[variable]
+        numbers = emit(relax.op.astype(self._stored[variable], _FLOAT))
+        return emit(relax.op.subtract(numbers, relax.const(float(offset), _FLOAT))) if offset else numbers
