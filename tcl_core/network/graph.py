@@ -15,6 +15,7 @@ from tvm import relax
 from tcl_core.graphs import GraphNode, NetworkGraph, NodeKind
 from tcl_core.network.layout import folded_layout, full_layout
 from tcl_core.network.repeats import find_repeats
+from tcl_core.network.rewriting import op_name
 from tcl_core.network.tasks import task_key
 
 
@@ -62,7 +63,9 @@ class _Reader:
 
     def _bind(self, binding: Any) -> None:
         value = binding.value
-        if isinstance(value, relax.Call):
+        if op_name(value) == "relax.memory.view":
+            self._made_by[binding.var] = self._fields(value.args[0])  # nothing runs
+        elif isinstance(value, relax.Call):
             fields = max(1, len(getattr(binding.var.ty, "fields", ())))
             shape, dtype = _tensor(binding.var.ty)
             name, key = self._callee(value)

@@ -1,4 +1,4 @@
-"""Operators of our own that tasks' modules may hold; TVM knows them, and more of its own, in a process that imports this."""
+"""Operators of our own in tasks' modules; TVM knows them, and what may be a vector, where this is imported."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from tcl_core.domain import Task
+from tcl_core.graphs import NodeKind
+from tcl_core.network.graph import network_graph
 from tests.tcl_core.network.byte_networks import compared, imported
 
 CHANNELS, WIDE = 16, 48
@@ -94,6 +97,14 @@ def test_a_sum_takes_in_what_it_makes_of_bytes(tools: Any) -> None:
     path = builder.save(builder.pair(builder.add("Add", [narrow, middle], "total")))
     names = compared(tools, path, np.random.default_rng(2))
     assert sum("conv2d" not in name and "layout_transform" not in name for name in names) == 1, names
+
+
+def test_what_is_seen_as_words_is_no_node_of_the_graph(tools: Any) -> None:
+    network = imported(inverted_residual(tools, np.uint8(121)).save("sum"))
+    graph = network_graph(network.module, {task.key for task in network.tasks}, ("x",), ("sum",))
+    calls = Counter(node.task_key for node in graph.nodes if node.kind is NodeKind.CALL)
+    assert calls == {task.key: task.weight for task in network.tasks}
+    assert {target for _, target in graph.edges} == set(range(1, len(graph.nodes))), "each reads something"
 
 
 def test_who_needs_floats_of_a_layout_reads_floats(tools: Any) -> None:
