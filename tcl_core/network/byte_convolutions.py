@@ -1,9 +1,9 @@
 """Blocked convolutions of whole numbers as sums of products of bytes, where a target multiplies four at once.
 
 A convolution that reads whole numbers such as a byte holds, by weights of which that is true, too, reads them as bytes
-here (`bytes_between`). Its sums are exact, which those of floats are up to 2^24. Two threads of a Xeon with AVX-512, ms:
-ResNet-18 20.9 -> 5.6 (onnxruntime 6.1), MobileNetV2 4.8 -> 3.3, and 2.3 - 2.6 with bytes between (onnxruntime 3.2 -
-3.5); of a first convolution's 1.09 0.33 were left.
+here (`bytes_between`). Its sums are exact, which those of floats are up to 2^24. Two threads of a Xeon with AVX-512, in
+ms: ResNet-18 20.9 -> 5.6 (onnxruntime 6.1), MobileNetV2 4.8 -> 3.3, and 2.3 - 2.6 with bytes between (onnxruntime
+3.2 - 3.5); of a first convolution's 1.09 0.33 were left.
 
 Shape legend: N pictures, I and O chunks of channels in blocks of c and o, H x W pixels, q words of a block. Channels
 that fill no block (C, the three of a picture) are one chunk.
