@@ -176,7 +176,8 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def _convolution(self, call: Any, read: Any) -> Any:
         """`read`: its data before anything was replaced."""
         attributes, window = call.attrs, window_of(call)
-        stored, weights = stored_bytes(read, self._values), constant_array(call.args[1], self.lookup_binding)
+        blocked, weights = _is_blocked(attributes.data_layout), constant_array(call.args[1], self.lookup_binding)
+        stored = stored_bytes(read, self._values) if blocked else None
         if "1i" in str(attributes.kernel_layout):
             return self._depthwise(call, window, stored)
         of_bytes = as_bytes(call, weights, self._held[read]) if read in self._held else None
@@ -184,7 +185,7 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             words = self._words_of(call.args[0], of_bytes, stored)
             return self._of_bytes(words, weights, of_bytes)
         groups = int(attributes.groups)
-        if not _is_blocked(attributes.data_layout):
+        if not blocked:
             return self._in_tiles(from_plain, *call.args, *window, groups, name=FROM_PLAIN)
         if groups > 1:
             return self._in_groups(call, window, groups)

@@ -120,10 +120,11 @@ class _Bytes(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
-        arguments = [
-            self._numbers(before) if before in self._stored and (op in self._bytewise or before in self._alone) else now
-            for before, now in zip(op.args, call.args, strict=True)
-        ]
+        replaced = [each in self._stored and (op in self._bytewise or each in self._alone) for each in op.args]
+        if not any(replaced):
+            return call
+        pairs = zip(op.args, call.args, replaced, strict=True)
+        arguments = [self._numbers(before) if other else now for before, now, other in pairs]
         return relax.Call(call.op, arguments, call.attrs, call.ty_args)
 
     def _numbers(self, variable: Any) -> Any:

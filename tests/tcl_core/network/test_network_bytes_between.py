@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.helper
 import pytest
+import tvm
+from tvm import relax
 
 from tcl_core.domain import Task
 from tcl_core.graphs import NodeKind
+from tcl_core.library.contenders import onnxruntime_contender
 from tcl_core.network.graph import network_graph
-from tests.tcl_core.network.byte_networks import compared, imported
+from tests.tcl_core.network.byte_networks import HERE, compared, imported
 
 CHANNELS, WIDE = 16, 48
 PLAIN = {"kind": "llvm", "mcpu": "x86-64-v4", "num-cores": 1}
@@ -122,3 +127,21 @@ def test_without_the_instruction_all_is_floats(tools: Any) -> None:
     builder = inverted_residual(tools, np.uint8(121))
     tasks = imported(builder.save(builder.pair("sum")), PLAIN).tasks
     assert {argument.dtype for task in tasks for argument in task.arguments} == {"float32"}
+
+
+@pytest.mark.parametrize("channels", [3, 16])
+def test_a_network_may_be_given_bytes(tools: Any, channels: int) -> None:
+    """Of a picture, which fills no blocks, or of what does."""
+    builder = Builder(tools, np.uint8(121))
+    read = builder.add("DequantizeLinear", ["x", "scale", "zero"], "read")
+    first = builder.pair(builder.convolution(read, "first", (WIDE, channels, 3, 3), pads=[1, 1, 1, 1]))
+    path = builder.save(builder.pair(builder.convolution(first, "last", (CHANNELS, WIDE, 1, 1))))
+    model = onnx.load(path)
+    model.graph.input[0].CopyFrom(onnx.helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, [1, channels, 8, 8]))
+    onnx.save(model, path)
+    network = imported(path)
+    assert sum("byte_conv2d" in task.name for task in network.tasks) == 2
+    machine = relax.VirtualMachine(tvm.compile(tools.inlined(network.module), tvm.target.Target(HERE)), tvm.cpu())
+    data = np.random.default_rng(4).integers(0, 256, (1, channels, 8, 8)).astype(np.uint8)
+    (expected,) = onnxruntime_contender(str(path), 1, {"x": data}, exact=True)()
+    np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(data)).numpy(), expected)
