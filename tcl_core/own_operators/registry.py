@@ -39,9 +39,10 @@ def register(word: str, meaning: str, *, inputs: int, lowered: Callable[[Any], A
 def mark_vectorisable() -> None:
     """Tell TVM which of its own may be computed in vectors, too: it takes loops over what is not marked apart.
 
-    Without, quantised networks round element by element (0.27). It can go when TVM marks them.
+    Without, quantised networks round element by element (0.27). It can go when TVM marks them. `isnan` stays as it is:
+    of vectors CUDA's code generator writes a comparison that CUDA does not have.
     """
-    for word in ("nearbyint", "isnan", "rsqrt"):
+    for word in ("nearbyint", "rsqrt"):
         operator = Op.get(f"tirx.{word}")
         if operator.get_attr("TVectorizable") is None:
             operator.set_attr("TVectorizable", True)
