@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,9 @@ def bound_threads(cores: list[int]) -> Iterator[None]:
         end.set()
         for thread in threads:
             thread.join()
+            # The system still lists a thread that Python has joined for a moment, and the next test would see it.
+            while Path(f"/proc/self/task/{thread.native_id}").exists():
+                time.sleep(0.001)
 
 
 @several
