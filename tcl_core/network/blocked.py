@@ -77,10 +77,12 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     converted = _converted(inline_constants(module), lanes)
     # What two operators read is transformed for each of them.
     shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
+    laid = shared
     if has_byte_dots(Target.current()):
-        shared = lay_down_bytes(shared, partial(_reads_bytes, dict(bindings(shared)).get))
+        laid = lay_down_bytes(shared, partial(_reads_bytes, dict(bindings(shared)).get))
+    lowered = rewritten(laid, _Lowering(laid, lanes, winograd))
     # Floats that are made of bytes for a convolution, which reads these, are none's.
-    return relax.transform.DeadCodeElimination()(rewritten(shared, _Lowering(shared, lanes, winograd)))
+    return lowered if laid is shared else relax.transform.DeadCodeElimination()(lowered)
 
 
 def _reads_bytes(lookup: Callable[[Any], Any], call: Any, held: Held) -> bool:

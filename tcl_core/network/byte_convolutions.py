@@ -12,16 +12,16 @@ that fill no block (C, the three of a picture) are one chunk.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tvm import te, tirx
+from tvm import te
 
 from tcl_core.network.byte_words import IN_WORDS, offset_of, weight_words, word, word_of_zeros, words_for
 from tcl_core.network.constants import Array
-from tcl_core.network.convolutions import Window, more_columns, window_of
+from tcl_core.network.convolutions import Window, more_columns, surrounded, window_of
 from tcl_core.network.winograd import FLOPS
 from tcl_core.own_operators.byte_dots import BYTES, sum_of_byte_products
 
@@ -57,21 +57,10 @@ class ByteConvolution:
 
     def padded_words(self, words: Any) -> Any:
         """[N, I, H, W, q] -> [N, I, H', W', q]."""
-        return self._surrounded(tuple(int(extent) for extent in words.shape), lambda *at: words[at])
+        return self._surrounded(words.shape, lambda *at: words[at])
 
-    def _surrounded(self, shape: tuple[int, ...], word_at: Callable[..., Any]) -> Any:
-        pictures, chunks, height, width, count = shape
-        top, left, bottom, right = self.padding
-
-        def at(n: Any, c: Any, h: Any, w: Any, q: Any) -> Any:
-            row, column = h - top, w - left
-            found = word_at(n, c, row, column, q)
-            if not any(self.padding):
-                return found
-            inside = tirx.all(row >= 0, row < height, column >= 0, column < width)
-            return tirx.if_then_else(inside, found, word_of_zeros(self.offset))
-
-        return te.compute((pictures, chunks, height + top + bottom, width + left + right, count), at, name=IN_WORDS)
+    def _surrounded(self, shape: Sequence[Any], word_at: Callable[..., Any]) -> Any:
+        return surrounded(shape, self.padding, word_at, word_of_zeros(self.offset), name=IN_WORDS)
 
     def convolve(self, words: Any, kernel: Any) -> Any:
         """[N, I, H', W', q] by [O, I, kh, kw, q, o] -> [N, O, height, columns, o] sums of int32."""

@@ -22,15 +22,21 @@ _LARGEST = 255
 _WEIGHTS = (-128, 127)
 
 
-def offset_of(weights: Array, held: tuple[int, int], products: int) -> int | None:
-    """What is added to data for them to fit bytes; None where they, the weights or so many products do not.
+def offset_for(held: tuple[int, int]) -> int | None:
+    """What is added to data for them to fit bytes; None where they do not.
 
     Args:
         held: the least and the most that the data, whole numbers, may be.
     """
     least, most = held
     offset = max(0, -least)
-    if most + offset > _LARGEST or products > MOST_PRODUCTS:
+    return offset if most + offset <= _LARGEST else None
+
+
+def offset_of(weights: Array, held: tuple[int, int], products: int) -> int | None:
+    """As `offset_for`; None also where the weights or so many products do not fit."""
+    offset = offset_for(held)
+    if offset is None or products > MOST_PRODUCTS:
         return None
     fits = bool((weights == np.rint(weights)).all()) and _WEIGHTS[0] <= weights.min() <= weights.max() <= _WEIGHTS[1]
     return offset if fits else None

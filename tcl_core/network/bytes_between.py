@@ -15,12 +15,11 @@ from typing import Any
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from tcl_core.network.byte_words import BYTE, in_bytes
+from tcl_core.network.byte_words import BYTE, in_bytes, offset_for
 from tcl_core.network.constants import constant_array
 from tcl_core.network.rewriting import op_name, rewritten
 from tcl_core.network.whole_ranges import bindings, whole_ranges
 
-_LARGEST = 255
 _FLOAT = "float32"
 _ELEMENTWISE = frozenset(
     f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "nn.relu")
@@ -46,10 +45,11 @@ def lay_down_bytes(module: Any, reads: Callable[[Any, Held], bool]) -> Any:
     """
     held, readers, bytewise = whole_ranges(module), _readers(module), set()
     offsets: dict[Any, int] = {}
-    for variable, (least, most) in held.items():
-        by = {call for call in readers[variable] if call is not None and reads(call, (least, most))}
-        if by and str(variable.ty.dtype) == _FLOAT and most - min(least, 0) <= _LARGEST:
-            offsets[variable] = max(0, -least)
+    for variable, numbers in held.items():
+        by = {call for call in readers[variable] if call is not None and reads(call, numbers)}
+        offset = offset_for(numbers)
+        if by and offset is not None and str(variable.ty.dtype) == _FLOAT:
+            offsets[variable] = offset
             bytewise |= by
     alone = {
         variable

@@ -199,6 +199,30 @@ def window_of(call: Any) -> tuple[list[int], ...]:
     return tuple([int(extent) for extent in extents] for extents in attributes)
 
 
+def surrounded(
+    shape: Sequence[Any], padding: Sequence[int], inside: Callable[..., Any], outside: Any, *, name: str
+) -> Any:
+    """A tensor expression of pictures [N, I, H, W, c] with something around them.
+
+    Args:
+        padding: top, left, bottom, right.
+        inside: what is at an index of `shape`.
+        outside: what is around.
+    """
+    pictures, chunks, height, width, inner = (int(extent) for extent in shape)
+    top, left, bottom, right = padding
+
+    def at(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
+        row, column = h - top, w - left
+        found = inside(n, c, row, column, b)
+        if not any(padding):
+            return found
+        within = tirx.all(row >= 0, row < height, column >= 0, column < width)
+        return tirx.if_then_else(within, found, outside)
+
+    return te.compute((pictures, chunks, height + top + bottom, width + left + right, inner), at, name=name)
+
+
 class Window:
     """What a convolution reads of a picture [batch, channels, height, width, ...] for one result.
 
@@ -232,16 +256,11 @@ class Window:
 
         All at once: the sketch of windows takes in what the convolution itself reads.
         """
-        pictures, chunks, height, width, lanes = (int(extent) for extent in data.shape)
-        (top, left), (bottom, right) = self._before, self._after
 
-        def at(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
-            row, column = h - top, w - left
-            inside = tirx.all(row >= 0, row < height, column >= 0, column < width)
-            number = data[n, c, row, column, b].astype("float32") - tirx.const(offset, "float32")
-            return tirx.if_then_else(inside, number, tirx.const(0, "float32"))
+        def number(*at: Any) -> Any:
+            return data[at].astype("float32") - tirx.const(offset, "float32")
 
-        return te.compute((pictures, chunks, height + top + bottom, width + left + right, lanes), at, name="pad")
+        return surrounded(data.shape, (*self._before, *self._after), number, tirx.const(0, "float32"), name="pad")
 
     def axes(self) -> tuple[Any, Any]:
         """The loops over the window."""

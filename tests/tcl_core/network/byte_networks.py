@@ -30,7 +30,9 @@ def compared(tools: Any, path: Path, generator: np.random.Generator) -> list[str
     """Names of the tasks, after the results were found to be onnxruntime's, every one of them."""
     network = imported(path)
     (given,) = network.network.inputs
-    data = generator.normal(0, 3, given.shape).astype(np.float32)
+    of_bytes = given.dtype == "uint8"
+    drawn = generator.integers(0, 256, given.shape) if of_bytes else generator.normal(0, 3, given.shape)
+    data = drawn.astype(given.dtype)
     machine = relax.VirtualMachine(tvm.compile(tools.inlined(network.module), tvm.target.Target(HERE)), tvm.cpu())
     (expected,) = onnxruntime_contender(str(path), 1, {"x": data}, exact=True)()
     np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(data)).numpy(), expected)
