@@ -45,7 +45,7 @@ def _tokens_per_second(model: CostModel, dataset: Dataset, sketch: Sketch, platf
 def _schedules_per_second(model: CostModel, dataset: Dataset, sketch: Sketch, platform: str, seed: int) -> float:
     from tcl_core.space.design_space import DesignSpace
 
-    space = DesignSpace(dataset.tasks[sketch.task_key], dataset.platforms[platform].target_json)
+    space = DesignSpace(dataset.tasks[sketch.task_key], dataset.platforms[platform].target_json, of_dataset=True)
     decisions = DecisionSpace(sketch)
     rates = []
     for repeat in range(2):

@@ -52,20 +52,22 @@ class Recipe:
     spoils: bool = False
 
 
-def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool) -> tuple[Recipe, ...]:
+def recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, alone: bool) -> tuple[Recipe, ...]:
     """One for each sketch of a tune context's module, in an order that depends on module and target only.
 
     Args:
         threads: that share the kernel's work.
         stock: products, windows and rows are tiled by MetaSchedule, for what is compared with it.
+        of_dataset: those that the dataset that ships was measured with: MetaSchedule tiles means of pictures, and
+            windows whose results are read several times. It can go with the next dataset.
         alone: sketches that share the work come a second time, for one thread, behind all others.
     """
     if str(context.target.kind.name) != "llvm":
         return _recipes(context)
     simple = cache(partial(inlined, context)) if sums_up(context.mod) else None
-    own = () if stock else _own(context, threads, simple)
+    own = () if stock else _own(context, threads, simple, of_dataset=of_dataset)
     made = own or _metaschedules(context, threads, stock=stock, sums=simple is not None)
-    more = () if own or stock or simple is None else _of_lanes(context, threads, simple())
+    more = () if own or not of_dataset or simple is None else _of_lanes(context, threads, simple())
     if not alone:
         return made + more
     return made + _for_one_thread(made) + more + _for_one_thread(more)
@@ -76,9 +78,11 @@ def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
     return tuple(replace(each, trace=trace, spoils=True) for each, trace in traces if trace is not None)
 
 
-def _own(context: Any, threads: int, simplified: Callable[[], Any] | None) -> tuple[Recipe, ...]:
+def _own(
+    context: Any, threads: int, simplified: Callable[[], Any] | None, *, of_dataset: bool
+) -> tuple[Recipe, ...]:
     """`simplified`: makes a schedule with all inside that can be; None where nothing sums up."""
-    if is_windowed(context.mod):
+    if is_windowed(context.mod, branching=not of_dataset):
         return _recipes(with_window_tiling(context, threads))
     registers = registers_of(context.target)
     recurrence = find_recurrence(context.mod, registers)
@@ -97,13 +101,14 @@ def _own(context: Any, threads: int, simplified: Callable[[], Any] | None) -> tu
     rows = find_rows(simple, registers)
     if rows is not None:
         return _recipes(with_row_tiling(context, rows), narrow=partial(row_tiling.narrowed, rows=rows, threads=threads))
-    return _of_lanes(context, threads, simple, of_pictures=False)
+    return _of_lanes(context, threads, simple, of_pictures=not of_dataset)
 
 
 def _of_lanes(context: Any, threads: int, simple: Any, *, of_pictures: bool = True) -> tuple[Recipe, ...]:
-    """For long sums along lanes. Means of pictures have MetaSchedule's sketches, too, and in front: so the dataset that
-    ships was measured, and with the next one these can go. It has no maxima and no other sums: of either there are
-    candidates of MetaSchedule's that LLVM did not compile in a minute and a half.
+    """For long sums along lanes: there are candidates of MetaSchedule's that LLVM did not compile in a minute and a half.
+
+    Args:
+        of_pictures: also for means of pictures.
     """
     sums = find_lane_sums(simple, registers_of(context.target))
     if sums is None or (sums.mean and sums.axes <= _OF_PICTURES and not of_pictures):

@@ -35,17 +35,24 @@ _MOST_ROWS = 64
 """MetaSchedule's limit for its innermost tiles."""
 
 
-def is_windowed(module: Any) -> bool:
-    """Whether a module's entry function is one of these, and what is done to each result of it, and nothing else."""
+def is_windowed(module: Any, *, branching: bool = True) -> bool:
+    """Whether a module's entry function is one of these, and what is done to each result of it, and nothing else.
+
+    Args:
+        branching: whether that may read a value several times, as a SiLU does.
+    """
     schedule = Schedule(module, debug_mask="none")
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
     at = next((at for at, block in enumerate(blocks) if _slides(schedule, block)), None)
     if at is None:
         return False
     shape = extents_of(schedule.get(blocks[at]), "DataPar")
-    return at <= len(schedule.get_producers(blocks[at])) and all(
-        extents_of(schedule.get(block), "DataPar") == shape and len(schedule.get_consumers(block)) <= 1
-        for block in blocks[at:]
+    readers = [len(schedule.get_consumers(block)) for block in blocks[at:]]
+    return (
+        at <= len(schedule.get_producers(blocks[at]))
+        and readers.count(0) == 1
+        and (branching or max(readers) <= 1)
+        and all(extents_of(schedule.get(block), "DataPar") == shape for block in blocks[at:])
     )
 
 

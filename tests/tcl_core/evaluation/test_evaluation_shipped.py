@@ -27,7 +27,7 @@ def test_what_it_was_measured_with_replays(shipped: Dataset) -> None:
         by_anchor.setdefault((shipped.tasks[key].anchor, len(sketches), platform), shipped.tasks[key])
     assert len(by_anchor) > len(shipped.platforms)
     for (_, _, platform), task in by_anchor.items():
-        space = DesignSpace(task, shipped.platforms[platform].target_json)
+        space = DesignSpace(task, shipped.platforms[platform].target_json, of_dataset=True)
         sketches = shipped.sketches[task.key, platform]
         assert [each.trace_json for each in sketches] == [
             each.trace_json for each in space.sketches[: len(sketches)]
