@@ -21,6 +21,7 @@ from tcl_core.network.constants import static_shape
 from tcl_core.network.norms import rms_norm
 from tcl_core.network.rewriting import op_name, rewritten
 from tcl_core.network.softmax import lanes_for, softmax_kernel
+from tcl_core.own_operators.exponentials import fast_exp, fast_sigmoid
 from tcl_core.own_operators.logarithms import fast_log
 from tcl_core.own_operators.trigonometry import fast_atan, fast_cos, fast_sin
 
@@ -28,6 +29,9 @@ _TANH_GELU = (math.sqrt(2.0 / math.pi), 0.044715)
 """``0.5 x (1 + tanh(a (x + b x^3)))`` (Hendrycks and Gimpel, arXiv 1606.08415)."""
 
 _SOFTMAX = "relax.nn.softmax"
+
+_Rewrite = Callable[[Any, Any], Any]
+"""What a call becomes, by the builder of its block."""
 
 
 def fast_math(module: Any, lanes: int) -> Any:
@@ -60,22 +64,25 @@ def _polynomial(builder: Any, compute: Callable[..., Any], value: Any) -> Any:
     return builder.call_te(compute, builder.normalize(value))
 
 
-def _exp(builder: Any, call: Any) -> Any:
-    return _polynomial(builder, topi.fast_exp, call.args[0])
-
-
-def _own(compute: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """By an operator of our own, which there is for processors alone."""
+def _own(compute: Callable[[Any], Any], elsewhere: _Rewrite = lambda _, call: call) -> _Rewrite:
+    """By an operator of our own, which there is for processors alone; `elsewhere` what is done for others."""
 
     def rewrite(builder: Any, call: Any) -> Any:
         target = Target.current(allow_none=True)
         on_cpu = target is not None and str(target.kind.name) == "llvm"
-        return _polynomial(builder, compute, call.args[0]) if on_cpu else call
+        return _polynomial(builder, compute, call.args[0]) if on_cpu else elsewhere(builder, call)
 
     return rewrite
 
 
+def _by_exp(builder: Any, call: Any) -> Any:
+    exponential = _exp(builder, relax.op.exp(relax.op.negative(call.args[0])))
+    return relax.op.divide(_constant(1.0), relax.op.add(_constant(1.0), exponential))
+
+
 _log, _sin, _cos = map(_own, (fast_log, fast_sin, fast_cos))
+_exp = _own(fast_exp, lambda builder, call: _polynomial(builder, topi.fast_exp, call.args[0]))
+_sigmoid = _own(fast_sigmoid, _by_exp)
 
 
 def _tan(builder: Any, call: Any) -> Any:
@@ -99,11 +106,6 @@ def _softmax(builder: Any, call: Any, lanes: int) -> Any:
         return builder.call_te(topi.nn.fast_softmax, value, axis)
     kernel = builder.add_func(softmax_kernel(shape, fits), "fast_softmax")
     return relax.call_tir(kernel, [value], value.ty)
-
-
-def _sigmoid(builder: Any, call: Any) -> Any:
-    exponential = _polynomial(builder, topi.fast_exp, relax.op.negative(call.args[0]))
-    return relax.op.divide(_constant(1.0), relax.op.add(_constant(1.0), exponential))
 
 
 def _silu(builder: Any, call: Any) -> Any:
@@ -139,7 +141,7 @@ def _gated(value: Any, gate: Any) -> Any:
 def _log_softmax(builder: Any, call: Any) -> Any:
     axis = [int(call.attrs.axis)]
     shifted = builder.emit(relax.op.subtract(call.args[0], relax.op.max(call.args[0], axis, keepdims=True)))
-    total = relax.op.sum(_polynomial(builder, topi.fast_exp, shifted), axis, keepdims=True)
+    total = relax.op.sum(_exp(builder, relax.op.exp(shifted)), axis, keepdims=True)
     return relax.op.subtract(shifted, _log(builder, relax.op.log(total)))
 
 
@@ -147,7 +149,7 @@ def _constant(value: float) -> Any:
     return relax.const(value, "float32")
 
 
-_REWRITES: dict[str, Callable[[Any, Any], Any]] = {
+_REWRITES: dict[str, _Rewrite] = {
     "relax.exp": _exp,
     "relax.log": _log,
     "relax.sin": _sin,

@@ -23,6 +23,7 @@ from tvm.script.ir_builder import tirx as T  # noqa: N812 - TVMScript's own conv
 
 from tcl_core.domain import RECURRENCE
 from tcl_core.network.rewriting import APART, COMPUTED_ONCE
+from tcl_core.own_operators.exponentials import fast_sigmoid
 
 GROUP: Final = 16
 """Hidden values whose weights lie side by side, row after row: whole vectors of every target."""
@@ -267,8 +268,8 @@ def _axes(shape: Sequence[int], variables: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _of_topi(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What topi computes of each element, as an expression of one value."""
+def _of_each(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What is computed of each element of a tensor, as an expression of one value."""
 
     def expression(value: Any) -> Any:
         placeholder = te.placeholder((1,), "float32", name="value")
@@ -280,9 +281,9 @@ def _of_topi(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return expression
 
 
-def _sigmoid(exponential: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _sigmoid(value: Any) -> Any:
     one = tirx.const(1, "float32")
-    return lambda value: one / (one + exponential(tirx.const(0, "float32") - value))
+    return one / (one + tirx.exp(tirx.const(0, "float32") - value))
 
 
 def _relu(value: Any) -> Any:
@@ -290,9 +291,9 @@ def _relu(value: Any) -> Any:
 
 
 _ACTIVATIONS: dict[tuple[str, bool], Callable[[Any], Any]] = {
-    ("Sigmoid", True): _sigmoid(_of_topi(topi.fast_exp)),
-    ("Sigmoid", False): _sigmoid(tirx.exp),
-    ("Tanh", True): _of_topi(topi.fast_tanh),
+    ("Sigmoid", True): _of_each(fast_sigmoid),
+    ("Sigmoid", False): _sigmoid,
+    ("Tanh", True): _of_each(topi.fast_tanh),
     ("Tanh", False): tirx.tanh,
     ("Relu", True): _relu,
     ("Relu", False): _relu,

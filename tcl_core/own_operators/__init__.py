@@ -6,7 +6,7 @@ from typing import Any
 
 import tvm
 
-from tcl_core.own_operators import byte_dots, logarithms, trigonometry  # noqa: F401
+from tcl_core.own_operators import byte_dots, exponentials, logarithms, trigonometry  # noqa: F401
 from tcl_core.own_operators.registry import mark_vectorisable
 
 mark_vectorisable()

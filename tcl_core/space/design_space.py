@@ -62,7 +62,8 @@ class DesignSpace:
 
     def __init__(self, task: Task, target_json: str, *, stock: bool = False, of_dataset: bool = False) -> None:
         """With `stock`, all kernels with sums have MetaSchedule's own spaces; with `of_dataset`, those that the dataset
-        was measured with: see `recipes_of`."""
+        was measured with: see `recipes_of`.
+        """
         target = tvm.target.Target(json.loads(target_json))
         import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
         self.task = task

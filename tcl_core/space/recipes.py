@@ -78,9 +78,7 @@ def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
     return tuple(replace(each, trace=trace, spoils=True) for each, trace in traces if trace is not None)
 
 
-def _own(
-    context: Any, threads: int, simplified: Callable[[], Any] | None, *, of_dataset: bool
-) -> tuple[Recipe, ...]:
+def _own(context: Any, threads: int, simplified: Callable[[], Any] | None, *, of_dataset: bool) -> tuple[Recipe, ...]:
     """`simplified`: makes a schedule with all inside that can be; None where nothing sums up."""
     if is_windowed(context.mod, branching=not of_dataset):
         return _recipes(with_window_tiling(context, threads))
@@ -105,7 +103,7 @@ def _own(
 
 
 def _of_lanes(context: Any, threads: int, simple: Any, *, of_pictures: bool = True) -> tuple[Recipe, ...]:
-    """For long sums along lanes: there are candidates of MetaSchedule's that LLVM did not compile in a minute and a half.
+    """For long sums along lanes: LLVM did not compile some candidates of MetaSchedule's in a minute and a half.
 
     Args:
         of_pictures: also for means of pictures.
