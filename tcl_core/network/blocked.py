@@ -44,10 +44,10 @@ from tcl_core.network.convolutions import (
 )
 from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
 from tcl_core.network.response_norms import as_band
-from tcl_core.network.rewriting import APART, MOVES, TAKES_WHAT_FOLLOWS, calls_any, op_name, rewritten
+from tcl_core.network.rewriting import APART, MOVES, TAKES_WHAT_FOLLOWS, bindings, calls_any, op_name, rewritten
 from tcl_core.network.spellings import spell_out_operators
 from tcl_core.network.volumes import CHANNELS_LAST, NAME, VOLUME, channels_last, in_panels, layouts_of
-from tcl_core.network.whole_ranges import bindings, whole_ranges
+from tcl_core.network.whole_ranges import whole_ranges
 from tcl_core.network.winograd import (
     Tiling,
     interleave,

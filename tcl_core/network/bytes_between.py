@@ -7,8 +7,7 @@ multiplies bytes.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +16,8 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.byte_words import BYTE, in_bytes, offset_for
 from tcl_core.network.constants import constant_array
-from tcl_core.network.rewriting import op_name, rewritten
-from tcl_core.network.whole_ranges import bindings, whole_ranges
+from tcl_core.network.rewriting import op_name, readers_of, rewritten
+from tcl_core.network.whole_ranges import whole_ranges
 
 _FLOAT = "float32"
 _ELEMENTWISE = frozenset(
@@ -43,7 +42,7 @@ def lay_down_bytes(module: Any, reads: Callable[[Any, Held], bool]) -> Any:
     Args:
         reads: whether a call reads its first argument's whole numbers, of that range, as bytes.
     """
-    held, readers, bytewise = whole_ranges(module), _readers(module), set()
+    held, readers, bytewise = whole_ranges(module), readers_of(module), set()
     offsets: dict[Any, int] = {}
     for variable, numbers in held.items():
         by = {call for call in readers[variable] if call is not None and reads(call, numbers)}
@@ -75,31 +74,6 @@ def stored_bytes(value: Any, values: dict[Any, Any]) -> StoredBytes | None:
     if op_name(made) != "relax.astype" or str(made.ty.dtype) != _FLOAT or str(made.args[0].ty.dtype) != BYTE:
         return None
     return StoredBytes(data=made.args[0], offset=offset)
-
-
-def _readers(module: Any) -> dict[Any, list[Any]]:
-    """The calls that each variable is an argument of; None for what reads it otherwise."""
-    found: dict[Any, list[Any]] = defaultdict(list)
-    for value, reader in _reads(module):
-        if isinstance(value, relax.Var):
-            found[value].append(reader)
-        elif isinstance(value, relax.Tuple):
-            for each in value.fields:
-                found[each].append(None)
-    return found
-
-
-def _reads(module: Any) -> Iterator[tuple[Any, Any]]:
-    for _, value in bindings(module):
-        if isinstance(value, relax.Call):
-            yield from ((argument, value) for argument in value.args)
-        elif isinstance(value, relax.TupleGetItem):
-            yield value.tuple_value, None
-        else:
-            yield value, None
-    for _, function in module.functions_items():
-        if isinstance(function, relax.Function):
-            yield function.body.body, None
 
 
 @mutator

@@ -23,6 +23,7 @@ from tcl_core.network.blocked import block_convolutions
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.frontend import Frontend
+from tcl_core.network.gates import take_gates_apart
 from tcl_core.network.halves import in_single_precision
 from tcl_core.network.joints import end_at_joints
 from tcl_core.network.load import LoadedNetwork
@@ -212,7 +213,7 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
             module = block_convolutions(module, lanes, winograd=winograd)
             module = lay_out_weights(widen_attention(lengthen_rows(module), lanes), lanes)
-            module = end_at_joints(module)
+            module = take_gates_apart(end_at_joints(module))
         if quantized:
             module = round_by_operator(module)
         if config.fast_math:

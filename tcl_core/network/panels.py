@@ -22,8 +22,8 @@ from tcl_core.network.blocked import block_of
 from tcl_core.network.byte_products import ByteFactor, byte_factor
 from tcl_core.network.byte_words import IN_WORDS, as_words, in_bytes, weight_words
 from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.rewriting import TAKES_WHAT_FOLLOWS, op_name, rewritten
-from tcl_core.network.whole_ranges import bindings, whole_ranges
+from tcl_core.network.rewriting import TAKES_WHAT_FOLLOWS, bindings, op_name, rewritten
+from tcl_core.network.whole_ranges import whole_ranges
 from tcl_core.own_operators.byte_dots import BYTES, has_byte_dots
 
 _NAME = "matmul"

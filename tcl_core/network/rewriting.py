@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from tvm import relax
@@ -34,6 +36,41 @@ def calls_any(module: Any, operator: str) -> bool:
         if isinstance(function, relax.Function):
             relax.analysis.post_order_visit(function, look)
     return bool(found)
+
+
+def bindings(module: Any) -> Iterator[tuple[Any, Any]]:
+    """Every variable of a relax module's functions that is bound, with what to, in order."""
+    for _, function in module.functions_items():
+        if isinstance(function, relax.Function):
+            for block in function.body.blocks:
+                for binding in block.bindings:
+                    if isinstance(binding, relax.VarBinding):
+                        yield binding.var, binding.value
+
+
+def readers_of(module: Any) -> dict[Any, list[Any]]:
+    """The calls that each variable is an argument of; None for what reads it otherwise."""
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for value, reader in _reads(module):
+        if isinstance(value, relax.Var):
+            found[value].append(reader)
+        elif isinstance(value, relax.Tuple):
+            for each in value.fields:
+                found[each].append(None)
+    return found
+
+
+def _reads(module: Any) -> Iterator[tuple[Any, Any]]:
+    for _, value in bindings(module):
+        if isinstance(value, relax.Call):
+            yield from ((argument, value) for argument in value.args)
+        elif isinstance(value, relax.TupleGetItem):
+            yield value.tuple_value, None
+        else:
+            yield value, None
+    for _, function in module.functions_items():
+        if isinstance(function, relax.Function):
+            yield function.body.body, None
 
 
 def rewritten(module: Any, rewriter: Any) -> Any:

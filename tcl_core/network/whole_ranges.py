@@ -7,7 +7,7 @@ point. What is not known here is no whole number to anybody.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from tvm import relax
 from tcl_core.network.constants import constant_array
 from tcl_core.network.lengthening import ZEROS_BEHIND
 from tcl_core.network.quantized import ROUNDER
-from tcl_core.network.rewriting import op_name
+from tcl_core.network.rewriting import bindings, op_name
 
 _FLOAT = "float32"
 _OF_TYPE = {"int8": (-128.0, 127.0), "uint8": (0.0, 255.0)}
@@ -52,16 +52,6 @@ def whole_ranges(module: Any) -> dict[Any, tuple[int, int]]:
         for variable, each in known.items()
         if each.whole and math.isfinite(each.least) and math.isfinite(each.most)
     }
-
-
-def bindings(module: Any) -> Iterator[tuple[Any, Any]]:
-    """Every variable of a relax module's functions that is bound, with what to, in order."""
-    for _, function in module.functions_items():
-        if isinstance(function, relax.Function):
-            for block in function.body.blocks:
-                for binding in block.bindings:
-                    if isinstance(binding, relax.VarBinding):
-                        yield binding.var, binding.value
 
 
 def _values(value: Any, known: dict[Any, _Values]) -> _Values:

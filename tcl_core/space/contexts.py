@@ -46,9 +46,11 @@ def vectorise_last(schedule: Any, lanes: Any) -> None:
     schedule.annotate(schedule.get_sblock("root"), _VECTORISED, lanes)  # its rule lets what is there stand
 
 
-def in_parts(schedule: Any, loop: Any, number: int, most: int = _NO_LIMIT) -> Any:
-    """A decision on factors of a loop, the last of them `most` at most."""
-    return schedule.sample_perfect_tile(loop, n=number, max_innermost_factor=most)
+def in_parts(
+    schedule: Any, loop: Any, number: int, most: int = _NO_LIMIT, decision: Sequence[int] | None = None
+) -> Any:
+    """A decision on factors of a loop, the last of them `most` at most; as the sketch is made any, or `decision`."""
+    return schedule.sample_perfect_tile(loop, n=number, max_innermost_factor=most, decision=decision)
 
 
 def keep_in_registers(schedule: Any, loops: Sequence[Any]) -> None:

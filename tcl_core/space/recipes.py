@@ -67,7 +67,9 @@ def recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, alo
     simple = cache(partial(inlined, context)) if sums_up(context.mod) else None
     own = () if stock else _own(context, threads, simple, of_dataset=of_dataset)
     made = own or _metaschedules(context, threads, stock=stock, sums=simple is not None)
-    more = () if own or not of_dataset or simple is None else _of_lanes(context, threads, simple())
+    more: tuple[Recipe, ...] = ()
+    if of_dataset and not own and simple is not None:
+        more = _of_lanes(context, threads, simple(), of_dataset=True, of_pictures=True)
     if not alone:
         return made + more
     return made + _for_one_thread(made) + more + _for_one_thread(more)
@@ -96,20 +98,22 @@ def _own(context: Any, threads: int, simplified: Callable[[], Any] | None, *, of
             narrow = partial(register_tiling.narrowed, product=product, tile=tile, threads=threads)
             made += _recipes(with_register_tiling(context, product, tile, threads), narrow=narrow)
         return made
-    rows = find_rows(simple, registers)
+    rows = find_rows(simple, registers, of_dataset=of_dataset)
     if rows is not None:
         return _recipes(with_row_tiling(context, rows), narrow=partial(row_tiling.narrowed, rows=rows, threads=threads))
-    return _of_lanes(context, threads, simple, of_pictures=not of_dataset)
+    return _of_lanes(context, threads, simple, of_dataset=of_dataset)
 
 
-def _of_lanes(context: Any, threads: int, simple: Any, *, of_pictures: bool = True) -> tuple[Recipe, ...]:
+def _of_lanes(
+    context: Any, threads: int, simple: Any, *, of_dataset: bool, of_pictures: bool = False
+) -> tuple[Recipe, ...]:
     """For long sums along lanes: LLVM did not compile some candidates of MetaSchedule's in a minute and a half.
 
     Args:
-        of_pictures: also for means of pictures.
+        of_pictures: also for means of pictures of the dataset.
     """
-    sums = find_lane_sums(simple, registers_of(context.target))
-    if sums is None or (sums.mean and sums.axes <= _OF_PICTURES and not of_pictures):
+    sums = find_lane_sums(simple, registers_of(context.target), of_dataset=of_dataset)
+    if sums is None or (of_dataset and not of_pictures and sums.mean and sums.axes <= _OF_PICTURES):
         return ()
     narrow = partial(lane_tiling.narrowed, sums=sums, threads=threads)
     return _recipes(with_lane_tiling(context, sums), narrow=narrow)

@@ -11,6 +11,7 @@ rows of 192 5.7, 12, 2584 by MetaSchedule and 4.4, 8.1, 13 here; a softmax of 60
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,8 +27,7 @@ from tcl_core.space.sharing import is_even
 _MOST_LANES = 64
 """Four vectors of 16: as many sums as hide the latency of an addition."""
 _HALF = 8
-"""Rows that end in half a vector of AVX-512 are left to MetaSchedule: so the dataset that ships was measured, whose
-softmax of 539 rows of 56 could not be replayed otherwise. This can go with the next dataset."""
+"""Rows that end in half a vector of AVX-512 were left to MetaSchedule when the dataset that ships was measured."""
 _FEW = 4
 """So many vectors, with a part of one, are worked on at once. Best of 24, us, twice each: a softmax of 136 rows of 17
 2.97 and 2.98, one value after the other 3.49 and 3.50; a layer norm of 200 rows of 20 2.43 and 2.54, 2.99 and 3.07."""
@@ -42,23 +42,25 @@ class Rows:
         shape: extents of the results; rows are all but the last.
         sums: names of the blocks that sum up whole rows and are to be taken apart by lanes, in order.
         vector: elements of a vector.
+        of_dataset: whether they are worked on as when the dataset that ships was measured (`recipes.recipes_of`).
     """
 
     result: str
     shape: tuple[int, ...]
     sums: tuple[str, ...]
     vector: int
+    of_dataset: bool
 
 
-def find_rows(schedule: Any, registers: Registers) -> Rows | None:
-    """None for a module that does anything else, or whose rows end in half a vector."""
+def find_rows(schedule: Any, registers: Registers, *, of_dataset: bool) -> Rows | None:
+    """None for a module that does anything else."""
     references = schedule.get_child_blocks(schedule.get_sblock("root"))
     *others, result = (schedule.get(reference) for reference in references)
     shape = extents_of(result, "DataPar")
     vector = registers.bits // 32
     if not others or extents_of(result, "CommReduce") or len(shape) < 2:
         return None
-    if shape[-1] % vector and shape[-1] % _HALF == 0:
+    if of_dataset and shape[-1] % vector and shape[-1] % _HALF == 0:
         return None
     rows = len(shape) - 1
     sums = []
@@ -72,7 +74,8 @@ def find_rows(schedule: Any, registers: Registers) -> Rows | None:
             sums.append(str(block.name_hint))
     if not any(extents_of(block, "CommReduce") for block in others):
         return None
-    return Rows(result=str(result.name_hint), shape=shape, sums=tuple(sums), vector=vector)
+    name = str(result.name_hint)
+    return Rows(result=name, shape=shape, sums=tuple(sums), vector=vector, of_dataset=of_dataset)
 
 
 def _along_rows(block: Any) -> bool:
@@ -112,7 +115,8 @@ class _RowTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
             schedule.rfactor(lanes, factor_axis=len(rows.shape) - 1)
         *around, last = schedule.get_loops(block)
         row = schedule.fuse(*around)
-        factors = in_parts(schedule, row, 2)
+        # One that can be carried out, see `narrowed`.
+        factors = in_parts(schedule, row, 2, decision=[int(schedule.get(row).extent), 1])
         shared, row = schedule.split(row, factors=factors)
         others = schedule.get_child_blocks(schedule.get_sblock("root"))[:-1]
         for other in reversed(others):
@@ -142,11 +146,12 @@ def _vectorised(schedule: Any, block: Any, rows: Rows) -> None:
 def _in_front(block: str, rows: Rows) -> bool:
     """Whether the loop over lanes is a block's first: `rfactor` puts it there.
 
-    Of whole vectors it is left where it is, as the dataset that ships was measured so: the best of 24 candidates of
+    Of whole vectors it was left where it is when the dataset that ships was measured. The best of 24 candidates of
     layer norms take the same (2.5 and 2.3 us, 11.4 and 10.5, 4.1 and 4.7, 9.1 and 8.9; Zen 3), as LLVM makes vectors of
-    it; the median of 64 rows of 768 24 and 11. This can go with the next dataset.
+    it; the median of 64 rows of 768 24 and 11.
     """
-    return bool(rows.shape[-1] % rows.vector) and block in {f"{name}_rf" for name in rows.sums}
+    whole = rows.shape[-1] % rows.vector == 0
+    return not (whole and rows.of_dataset) and block in {f"{name}_rf" for name in rows.sums}
 
 
 def _by_lanes(schedule: Any, loop: Any, vector: int) -> None:
@@ -160,11 +165,22 @@ def _by_lanes(schedule: Any, loop: Any, vector: int) -> None:
 
 
 def narrowed(domains: Sequence[DecisionDomain], rows: Rows, threads: int) -> tuple[DecisionDomain, ...]:
-    """The sketch's domains without lanes that fill no vector and rows that are shared out unevenly, if others are."""
+    """The sketch's domains without lanes that fill no vector and rows that are shared out unevenly, if others are, nor
+    rows that are taken together across the ends of what they stand in: TVM does not see what such a loop reads.
+    """
     *sums, shared = domains
     whole = [_of_whole_vectors(each, rows.vector) for each in sums]
-    even = tuple(value for value in shared.values if is_even(value[0], threads))
-    return (*whole, replace(shared, values=even or shared.values))
+    values = shared.values
+    if not rows.of_dataset:
+        values = tuple(value for value in values if _end_together(value[-1], rows.shape[:-1]))
+    even = tuple(value for value in values if is_even(value[0], threads))
+    return (*whole, replace(shared, values=even or values))
+
+
+def _end_together(together: int, shape: Sequence[int]) -> bool:
+    """Whether so many rows, one part after the other, begin and end where the inner axes of `shape` do."""
+    inner = [math.prod(shape[axis:]) for axis in range(1, len(shape))]
+    return all(together % each == 0 or each % together == 0 for each in inner)
 
 
 def _of_whole_vectors(sums: DecisionDomain, vector: int) -> DecisionDomain:
