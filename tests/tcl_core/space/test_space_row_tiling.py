@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import tvm
 from tvm import te, topi
+from tvm.s_tir.schedule import ScheduleError
 
 from tcl_core.domain import Candidate, Replay, Task
 from tcl_core.network.softmax import softmax_kernel
+from tcl_core.space import recipes
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
@@ -52,6 +54,7 @@ KERNELS: dict[str, tuple[Callable[[], Task], list[tuple[int, ...]]]] = {
     "softmax of no whole vectors": (partial(plain_softmax, 77), [(1, 3, 4, 77)]),
     "softmax of a vector and a half": (partial(plain_softmax, 12), [(1, 3, 4, 12)]),
     "softmax of less than a vector": (partial(plain_softmax, 5), [(1, 3, 4, 5)]),
+    "softmax of a vector and half of one": (partial(plain_softmax, 20), [(1, 3, 4, 20)]),
 }
 """What makes them, and the shapes of their arguments."""
 
@@ -116,11 +119,40 @@ def over_rows() -> Task:
     return task_of("over rows", [data, topi.nn.softmax(data, axis=0)])
 
 
-def test_rows_that_end_in_half_a_vector_are_as_the_dataset_was_measured() -> None:
-    wide = json.dumps({**json.loads(CPU_TARGET), "mcpu": "x86-64-v4"})
+WIDE = json.dumps({**json.loads(CPU_TARGET), "mcpu": "x86-64-v4"})
+"""Vectors of 16."""
+
+
+def test_rows_that_end_in_half_a_vector_were_left_to_metaschedule_for_the_dataset() -> None:
     task = plain_softmax(56)
-    stock = DesignSpace(task, wide, stock=True)
-    assert [len(DesignSpace(task, target).sketches) for target in (CPU_TARGET, wide)] == [1, len(stock.sketches)]
+    own, then, stock = (DesignSpace(task, WIDE, **how).sketches for how in ({}, {"of_dataset": True}, {"stock": True}))
+    assert len(own) == 1
+    assert [each.trace_json for each in then] == [each.trace_json for each in stock]
+
+
+def test_sums_of_whole_vectors_are_vectors_too() -> None:
+    """Of the dataset LLVM has to find them."""
+    scripts = []
+    for of_dataset in (False, True):
+        space = DesignSpace(layer_norm(), CPU_TARGET, of_dataset=of_dataset)
+        result = space.schedule(Candidate("layer norm", 0, ((8, 8), (4, 16), (6, 2))))
+        scripts.append(result.schedule.mod.script())  # type: ignore[union-attr]
+    assert [sorted(set(re.findall(r"T.vectorized\((\d+)\)", script))) for script in scripts] == [["16", "8"], ["1", "8"]]
+
+
+@pytest.mark.parametrize("target", [CPU_TARGET, WIDE])
+def test_rows_are_taken_together_only_where_they_end_together(target: str) -> None:
+    """Attention in windows of 7 x 7: no candidate is drawn that TVM could not make."""
+    data = te.placeholder((16, 6, 49, 49), name="data")
+    task = task_of("softmax", [data, topi.nn.fast_softmax(data)])
+    space = DesignSpace(task, target)
+    (sketch,) = space.sketches
+    *sums, shared = sketch.domains
+    assert {1, 7, 49, 98} <= {value[1] for value in shared.values}
+    assert not {14, 21, 28, 42} & {value[1] for value in shared.values}
+    for value in shared.values:
+        decisions = (*(domain.values[-1] for domain in sums), value)
+        assert isinstance(space.replay(Candidate(task.key, 0, decisions)), Replay), value
 
 
 def nothing_summed() -> Task:
@@ -135,3 +167,19 @@ def test_other_kernels_are_left_to_other_rules(make: Callable[[], Task]) -> None
     assert [each.trace_json for each in DesignSpace(task, CPU_TARGET).sketches] == [
         each.trace_json for each in stock.sketches
     ]
+
+
+def test_what_tvm_cannot_schedule_so_is_left_to_metaschedule(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: object) -> None:
+        raise ScheduleError("ScheduleError: the loop is not to be made a vector")
+
+    monkeypatch.setattr(recipes, "with_row_tiling", refused)
+    task = layer_norm()
+    stock = DesignSpace(task, CPU_TARGET, stock=True).sketches
+    assert [each.trace_json for each in DesignSpace(task, CPU_TARGET).sketches] == [each.trace_json for each in stock]
+    (record,) = caplog.records
+    assert "layer norm has MetaSchedule's sketches" in record.message
+    assert "not to be made a vector" in record.message
+    caplog.clear()

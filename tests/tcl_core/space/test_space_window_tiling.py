@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from scipy.special import expit
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, DecisionKind, Replay, Task
@@ -54,6 +55,11 @@ def clipped(value: Any) -> Any:
     return topi.clip(value * 2.0 + 1.0, 0.0, 6.0)
 
 
+def gated(value: Any) -> Any:
+    """A SiLU: results are read twice."""
+    return value * topi.sigmoid(value)
+
+
 CASES = {
     "plain": (Window(rows=8), None),
     "activated": (Window(rows=8), clipped),
@@ -61,7 +67,11 @@ CASES = {
     "unpadded": (Window(rows=8, padding=0), clipped),
     "wide": (Window(rows=10, size=5, padding=2), clipped),
     "dilated": (Window(rows=10, padding=2, dilation=2), None),
+    "read twice": (Window(rows=8), gated),
 }
+
+
+EXPECTED_BEHIND = {None: lambda x: x, clipped: lambda x: np.clip(x * 2 + 1, 0, 6), gated: lambda x: x * expit(x)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -73,7 +83,9 @@ def test_every_candidate_computes_the_same(name: str) -> None:
     data = generator.standard_normal((1, CHUNKS, window.rows, window.rows, LANE_COUNT)).astype(np.float32)
     kernel = generator.standard_normal((CHUNKS, 1, window.size, window.size, 1, LANE_COUNT)).astype(np.float32)
     wanted = expected(window, data, kernel)
-    wanted = wanted if behind is None else np.clip(wanted * 2 + 1, 0, 6)
+    wanted = {None: lambda x: x, clipped: lambda x: np.clip(x * 2 + 1, 0, 6), gated: lambda x: x * expit(x)}[behind](
+        wanted
+    )
     for _ in range(4):
         decisions = tuple(domain.values[generator.integers(len(domain.values))] for domain in sketch.domains)
         replay = space.replay(Candidate("depthwise", 0, decisions))
@@ -149,3 +161,9 @@ def test_a_kernel_that_goes_on_otherwise_is_left_to_metaschedule() -> None:
     for behind in (lambda value: topi.transpose(value, (0, 1, 4, 2, 3)), lambda value: topi.sum(value, axis=(2, 3))):
         sketches = DesignSpace(depthwise(Window(rows=10), behind), CPU_TARGET).sketches
         assert all(len(sketch.domains) > 3 for sketch in sketches)
+
+
+def test_those_read_twice_were_left_to_metaschedule_for_the_dataset() -> None:
+    for behind, sketches in ((clipped, 1), (gated, 3)):
+        space = DesignSpace(depthwise(Window(rows=8), behind), CPU_TARGET, of_dataset=True)
+        assert len(space.sketches) == sketches

@@ -1,0 +1,62 @@
+"""Gates of channels: multiplied with their pictures in a kernel of its own where the picture lies in memory anyhow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import tvm
+from tvm import relax
+
+from tcl_core.config import NetworkConfig
+from tcl_core.network.importer import ImportedNetwork, import_network
+from tcl_core.network.load import load_network
+
+CPU = {"kind": "llvm", "num-cores": 1}
+CHANNELS, EDGE = 16, 6
+
+
+def network(tools: Any, squeezed: str) -> Path:
+    """A convolution's results times a gate made of what `squeezed` names: them, or the network's input."""
+    generator = np.random.default_rng(0)
+    weights = [
+        tools.tensor(name, generator.standard_normal((CHANNELS, CHANNELS, 1, 1)).astype(np.float32)) for name in "vw"
+    ]
+    nodes = [
+        tools.node("Conv", ["x", "v"], ["picture"]),
+        tools.node("GlobalAveragePool", [squeezed], ["mean"]),
+        tools.node("Conv", ["mean", "w"], ["open"]),
+        tools.node("Sigmoid", ["open"], ["gate"]),
+        tools.node("Mul", ["picture", "gate"], ["y"]),
+    ]
+    inputs = [tools.value("x", (1, CHANNELS, EDGE, EDGE))]
+    return Path(tools.save(tools.model(nodes, inputs, [tools.value("y", None)], weights)))
+
+
+def compared(path: Path) -> ImportedNetwork:
+    """The network, after its results were found to be onnxruntime's."""
+    config = NetworkConfig()
+    imported = import_network(load_network(path, config), json.dumps(CPU), config, 256)
+    assert not imported.report.issues
+    data = np.random.default_rng(1).standard_normal((1, CHANNELS, EDGE, EDGE)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
+    machine = relax.VirtualMachine(tvm.compile(imported.module, tvm.target.Target(CPU)), tvm.cpu())
+    found = machine["main"](tvm.runtime.tensor(data)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    return imported
+
+
+def test_a_gate_of_the_picture_itself_is_apart(tools: Any) -> None:
+    tasks = compared(network(tools, "picture")).tasks
+    assert [task.name for task in tasks if "conv2d" in task.name and "sigmoid" in task.name]
+    assert not [task.name for task in tasks if "conv2d" in task.name and "gated" in task.name]
+    assert sum("gated" in task.name for task in tasks) == 1
+
+
+def test_a_picture_that_nothing_else_reads_is_multiplied_where_it_is_made(tools: Any) -> None:
+    tasks = compared(network(tools, "x")).tasks
+    assert not [task.name for task in tasks if "gated" in task.name]
+    assert [task.name for task in tasks if "conv2d" in task.name and "multiply" in task.name]
