@@ -19,6 +19,7 @@ from tcl_core.network.rewriting import op_name, rewritten
 
 _SOFTMAX = "relax.nn.softmax"
 _MATMUL = "relax.matmul"
+_RESHAPE = "relax.reshape"
 _ELEMENTWISE = frozenset(
     f"relax.{name}"
     for name in (
@@ -106,7 +107,7 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         call, shape = self._uses.call(variable), static_shape(variable)
         name = op_name(call)
         last = name == _SOFTMAX and call.attrs.axis in {-1, len(shape or ()) - 1}
-        known = last or name in _ELEMENTWISE or _is_product(call)
+        known = last or name in _ELEMENTWISE or _keeps_columns(call) or _is_product(call)
         fits = known and shape and shape[-1] == self._extent and variable not in self._chain
         if not fits or not self._uses.within(variable, self._readers):
             return set()
@@ -115,7 +116,7 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if name == _MATMUL:
             return {name}
         names = {name}
-        for at, argument in enumerate(call.args):
+        for at, argument in enumerate(call.args[:1] if name == _RESHAPE else call.args):
             names |= self._collect(argument) | self._unfit(argument, divisor=at == 1 and name == "relax.divide")
         return names
 
@@ -143,6 +144,9 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if op_name(call) == _MATMUL:
             left, right = call.args
             return relax.op.matmul(self.visit_expr(left), self._padded(self.visit_expr(right), -1))
+        if op_name(call) == _RESHAPE:
+            *others, columns = static_shape(call) or ()
+            return relax.op.reshape(self._with_columns(call.args[0]), [*others, columns + self._more])
         arguments = [self._with_columns(argument) for argument in call.args]
         if op_name(call) == _SOFTMAX:
             arguments = [self.builder_.emit(relax.op.add(arguments[0], self._mask()))]
@@ -160,6 +164,11 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if array is not None:
             return relax.const(np.pad(array, widths))
         return self.builder_.emit(relax.op.nn.pad(value, [width for pair in widths for width in pair]))
+
+
+def _keeps_columns(call: Any) -> bool:
+    """Whether it reshapes all but the last axis, as attention in shifted windows does to add a mask of each."""
+    return op_name(call) == _RESHAPE and (static_shape(call.args[0]) or (0,))[-1:] == (static_shape(call) or (1,))[-1:]
 
 
 def _is_product(call: Any) -> bool:

@@ -90,6 +90,30 @@ def test_results_stay_and_scores_are_whole_vectors() -> None:
     assert not np.any(run(widened)[0, :, 1]), "a row that is masked whole gives zeros"
 
 
+def in_windows(builder: Any, queries: Any, keys: Any, values: Any) -> tuple[Any, ...]:
+    """Reshaped for a mask of each window, and back: attention in shifted windows."""
+    emit = builder.emit
+    scores = emit(relax.op.reshape(emit(relax.op.matmul(queries, keys)), [1, 1, HEADS, TOKENS, TOKENS]))
+    seen = emit(relax.op.add(scores, relax.const(np.maximum(MASK, -8)[None])))
+    shares = emit(relax.op.nn.softmax(emit(relax.op.reshape(seen, [1, HEADS, TOKENS, TOKENS])), axis=-1))
+    return (emit(relax.op.matmul(shares, values)),)
+
+
+def test_a_mask_of_each_window_is_no_hindrance() -> None:
+    widened = widen_attention(module_of(in_windows), LANES)
+    assert f"1, 1, {HEADS}, {TOKENS}, {WIDER})" in widened.script()
+    shares = special.softmax(QUERIES.astype(np.float64) @ KEYS + np.maximum(MASK, -8), axis=-1)
+    np.testing.assert_allclose(run(widened), shares @ VALUES, rtol=1e-5, atol=1e-6)
+
+
+def transposed(builder: Any, queries: Any, keys: Any, values: Any) -> tuple[Any, ...]:
+    """A reshape that moves what stands in the last axis."""
+    emit = builder.emit
+    scores = emit(relax.op.reshape(emit(relax.op.matmul(queries, keys)), [1, HEADS * TOKENS * TOKENS]))
+    shares = emit(relax.op.nn.softmax(emit(relax.op.reshape(scores, [1, HEADS, TOKENS, TOKENS])), axis=-1))
+    return (emit(relax.op.matmul(shares, values)),)
+
+
 def without_shares(axis: int) -> Body:
     return lambda builder, *arguments: plain(builder, *arguments, axis=axis)[1:]
 
@@ -118,7 +142,9 @@ def gated(builder: Any, queries: Any, keys: Any, values: Any) -> tuple[Any, ...]
     return (emit(relax.op.matmul(emit(relax.op.nn.softmax(scores, axis=-1)), values)),)
 
 
-@pytest.mark.parametrize("body", [plain, without_softmax, read_twice, without_shares(axis=-2), divided, gated])
+@pytest.mark.parametrize(
+    "body", [plain, without_softmax, read_twice, without_shares(axis=-2), divided, gated, transposed]
+)
 def test_what_is_no_attention_or_is_read_elsewhere_stays(body: Body) -> None:
     assert str(WIDER) not in widen_attention(module_of(body), LANES).script()
 

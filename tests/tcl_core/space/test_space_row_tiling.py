@@ -137,7 +137,10 @@ def test_sums_of_whole_vectors_are_vectors_too() -> None:
         space = DesignSpace(layer_norm(), CPU_TARGET, of_dataset=of_dataset)
         result = space.schedule(Candidate("layer norm", 0, ((8, 8), (4, 16), (6, 2))))
         scripts.append(result.schedule.mod.script())  # type: ignore[union-attr]
-    assert [sorted(set(re.findall(r"T.vectorized\((\d+)\)", script))) for script in scripts] == [["16", "8"], ["1", "8"]]
+    assert [sorted(set(re.findall(r"T.vectorized\((\d+)\)", script))) for script in scripts] == [
+        ["16", "8"],
+        ["1", "8"],
+    ]
 
 
 @pytest.mark.parametrize("target", [CPU_TARGET, WIDE])
