@@ -14,7 +14,7 @@ from tvm import relax, topi
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import static_shape
-from tcl_core.network.rewriting import MOVES, op_name, readers_of, rewritten
+from tcl_core.network.rewriting import MOVES, TAKES_WHAT_FOLLOWS, bindings, op_name, readers_of, rewritten
 
 _MULTIPLICATION = "relax.multiply"
 
@@ -30,7 +30,7 @@ class _Gates(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def __init__(self, module: Any) -> None:
         super().__init__(module)
-        self._readers = readers_of(module)
+        self._module, self._readers, self._values = module, readers_of(module), dict(bindings(module))
 
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
@@ -40,8 +40,17 @@ class _Gates(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def _is_gated(self, first: Any, second: Any) -> bool:
         picture, gate = sorted((first, second), key=_size, reverse=True)
-        variables = all(isinstance(each, relax.Var) for each in (picture, gate))
-        return variables and 0 < _size(gate) < _size(picture) and len(self._readers[picture]) > 1
+        if not all(isinstance(each, relax.Var) for each in (picture, gate)):
+            return False
+        lies_in_memory = len(self._readers[picture]) > 1 or self._is_moved(self._values.get(picture))
+        return 0 < _size(gate) < _size(picture) and lies_in_memory
+
+    def _is_moved(self, value: Any) -> bool:
+        """Whether a kernel of ours makes it that takes nothing that follows: a change of layout."""
+        if op_name(value) != "relax.call_tir":
+            return False
+        attributes = dict(self._module[value.args[0]].attrs)
+        return not TAKES_WHAT_FOLLOWS.items() <= attributes.items()
 
 
 def _size(value: Any) -> int:

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
+import pytest
 import tvm
-from tvm import relax
+from tvm import relax, topi
 
 from tcl_core.config import NetworkConfig
+from tcl_core.network.gates import take_gates_apart
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import load_network
+from tcl_core.network.rewriting import MOVES, TAKES_WHAT_FOLLOWS
 
 CPU = {"kind": "llvm", "num-cores": 1}
 CHANNELS, EDGE = 16, 6
@@ -60,3 +63,18 @@ def test_a_picture_that_nothing_else_reads_is_multiplied_where_it_is_made(tools:
     tasks = compared(network(tools, "x")).tasks
     assert not [task.name for task in tasks if "gated" in task.name]
     assert [task.name for task in tasks if "conv2d" in task.name and "multiply" in task.name]
+
+
+@pytest.mark.parametrize(("attributes", "apart"), [(MOVES, True), (None, True), (TAKES_WHAT_FOLLOWS, False)])
+def test_what_only_moved_is_multiplied_apart_from_the_gate(attributes: dict[str, int] | None, apart: bool) -> None:
+    """A picture that a kernel of ours makes, for this multiplication alone."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, EDGE, EDGE, CHANNELS), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            picture = builder.emit(builder.call_te(topi.transpose, x, [0, 3, 1, 2], primfunc_attrs=attributes))
+            gate = builder.emit(relax.op.sigmoid(builder.emit(relax.op.mean(x, [1, 2], keepdims=True))))
+            shaped = builder.emit(relax.op.reshape(gate, [1, CHANNELS, 1, 1]))
+            result = builder.emit_output(relax.op.multiply(shaped, picture))
+        builder.emit_func_output(result)
+    assert ("gated" in take_gates_apart(builder.get()).script()) == apart
