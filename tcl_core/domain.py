@@ -27,6 +27,9 @@ WINDOWED = ("depthwise_conv2d_NCHWc", "pool_max", "pool_sum")
 RECURRENCE = "recurrence"
 """A block in a task's module around the blocks of one step, which reads what the step before it has written."""
 
+OWN_OPERATORS = "tirx.tcl_studio."
+"""What the names of our own operators in tasks' modules begin with; TVM knows them once `own_operators` is imported."""
+
 
 class DecisionKind(StrEnum):
     """What a sampling instruction decides."""

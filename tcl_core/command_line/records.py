@@ -30,9 +30,16 @@ def _export(arguments: argparse.Namespace, output: Output) -> None:
 
     with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
         platform = choose_platform(workspace, arguments.platform)
-        count = export_records(workspace, Path(arguments.export), platform=platform.fingerprint)
-    output.result.print(f"{count} records of {platform.name} are in {arguments.export}", soft_wrap=True)
-    output.emit({"exported": count, "platform": platform.fingerprint, "out": arguments.export})
+        outcome = export_records(workspace, Path(arguments.export), platform=platform.fingerprint)
+    output.result.print(f"{outcome.exported} records of {platform.name} are in {arguments.export}", soft_wrap=True)
+    if outcome.own:
+        output.status.print(
+            f"{outcome.own} of their {outcome.workloads} kernels compute with operators of TCL Studio's own; TVM reads "
+            "them where tcl_core.own_operators is imported before.",
+            soft_wrap=True,
+        )
+    counts = {"exported": outcome.exported, "workloads": outcome.workloads, "own_operators": outcome.own}
+    output.emit({**counts, "platform": platform.fingerprint, "out": arguments.export})
 
 
 def _import(arguments: argparse.Namespace, output: Output) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 from tvm import te, tirx
 from tvm.ir import Op, _ffi_api
 from tvm.tirx.op import call_intrin, register_intrin_lowering
 
-_NAMESPACE: Final = "tirx.tcl_studio."
+from tcl_core.domain import OWN_OPERATORS
+
 _BEFORE_TVMS_OWN = 99
 
 
@@ -24,7 +25,7 @@ def register(word: str, meaning: str, *, inputs: int, lowered: Callable[[Any], A
     Args:
         lowered: what LLVM gets for a call; None where others, around it, take it apart.
     """
-    name = _NAMESPACE + word
+    name = OWN_OPERATORS + word
     _ffi_api.RegisterOp(name, meaning)
     operator = Op.get(name)
     operator.set_num_inputs(inputs)

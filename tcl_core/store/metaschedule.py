@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcl_core.domain import Candidate, Failure, Platform, Rationale, Record, Source, Stage, Task
+from tcl_core.domain import OWN_OPERATORS, Candidate, Failure, Platform, Rationale, Record, Source, Stage, Task
 from tcl_core.store.metaschedule_traces import SketchFinder, decisions_of
 from tcl_core.store.refusals import refusal, translating
 from tcl_core.store.workspace import Workspace
@@ -32,6 +32,22 @@ _FAILED_S = 1e10
 
 _TARGET_IDENTITY = ("kind", "mcpu", "mtriple", "mattr", "num-cores", "arch", "model")
 _BATCH = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOutcome:
+    """What a MetaSchedule database was written of.
+
+    Attributes:
+        exported: records.
+        workloads: their tasks.
+        own: how many of these compute with operators of our own, which TVM reads where `tcl_core.own_operators` is
+            imported before.
+    """
+
+    exported: int
+    workloads: int
+    own: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +73,10 @@ class _Unusable(Exception):
         self.cause = cause
 
 
-def export_records(workspace: Workspace, directory: Path, *, platform: str, network_digest: str | None = None) -> int:
-    """Write a platform's records as a MetaSchedule database; gives how many.
+def export_records(
+    workspace: Workspace, directory: Path, *, platform: str, network_digest: str | None = None
+) -> ExportOutcome:
+    """Write a platform's records as a MetaSchedule database.
 
     Records without a trace (their replay failed) are left out; other failures get MetaSchedule's 1e10 seconds. Each
     file is replaced whole, or, on an error, not at all.
@@ -86,7 +104,8 @@ def export_records(workspace: Workspace, directory: Path, *, platform: str, netw
                 for record in records
             ),
         )
-    return len(records)
+    own = sum(OWN_OPERATORS in tasks[key].module_json for key in used)
+    return ExportOutcome(exported=len(records), workloads=len(used), own=own)
 
 
 def import_records(workspace: Workspace, directory: Path, *, platform: str) -> ImportOutcome:

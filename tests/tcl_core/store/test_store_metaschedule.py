@@ -14,6 +14,7 @@ import pytest
 from store_samples import failed, furnish, network, platform, record, sketch, task
 
 from tcl_core.domain import (
+    OWN_OPERATORS,
     Candidate,
     DecisionDomain,
     DecisionKind,
@@ -25,7 +26,7 @@ from tcl_core.domain import (
     TensorSpec,
 )
 from tcl_core.errors import UserError
-from tcl_core.store import Workspace, export_records, import_records
+from tcl_core.store import ExportOutcome, Workspace, export_records, import_records
 from tcl_core.store.metaschedule import TUNING_RECORDS, WORKLOADS
 from tcl_core.tvm_import import import_tensor_intrinsics
 
@@ -56,7 +57,7 @@ def exported(workspace: Workspace, tmp_path: Path) -> Path:
             dataclasses.replace(failed(4), trace_json="", structural_hash=""),
         ]
     )
-    assert export_records(workspace, tmp_path / "out", platform="cafe01") == 3
+    assert export_records(workspace, tmp_path / "out", platform="cafe01").exported == 3
     return tmp_path / "out"
 
 
@@ -88,8 +89,16 @@ def test_what_is_written(exported: Path) -> None:
 def test_only_one_network_is_written_where_one_is_named(workspace: Workspace, tmp_path: Path) -> None:
     workspace.add_network(network("d2"), (task("b2"),))
     workspace.add_records([tuned(1), tuned(2, task_key="b2")])
-    assert export_records(workspace, tmp_path, platform="cafe01", network_digest="d2") == 1
+    assert export_records(workspace, tmp_path, platform="cafe01", network_digest="d2").exported == 1
     assert len(lines(tmp_path, WORKLOADS)) == 1
+
+
+def test_kernels_with_operators_of_our_own_are_counted(workspace: Workspace, tmp_path: Path) -> None:
+    own = dataclasses.replace(task("c3"), module_json=json.dumps({"name": f"{OWN_OPERATORS}fast_exp"}))
+    workspace.add_network(network("d3"), (own,))
+    workspace.add_records([tuned(1), tuned(2, task_key="c3")])
+    outcome = export_records(workspace, tmp_path, platform="cafe01")
+    assert outcome == ExportOutcome(exported=2, workloads=2, own=1)
 
 
 def test_what_was_written_comes_back(exported: Path, fresh: Workspace) -> None:
@@ -292,7 +301,7 @@ def test_tvm_reads_what_is_exported(with_tvm_task: Workspace, tvm_candidates: di
         latency_s = 0.010 - 0.001 * number
         mine = record(number, task_key=key, trace_json=as_json(schedule.trace), latencies_s=(latency_s,))
         with_tvm_task.add_record(mine)
-    assert export_records(with_tvm_task, tmp_path / "out", platform="cafe01") == len(schedules)
+    assert export_records(with_tvm_task, tmp_path / "out", platform="cafe01").exported == len(schedules)
 
     database = ms.database.JSONDatabase(work_dir=str(tmp_path / "out"), allow_missing=False)
     assert len(database) == len(schedules)
