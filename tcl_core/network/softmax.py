@@ -7,12 +7,16 @@ every lanes-th element, and the few lanes are summed up at the end.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import tvm
-from tvm import s_tir, te, topi
+from tvm import s_tir, te, tirx, topi
 
 from tcl_core.network.rewriting import COMPUTED_ONCE
+from tcl_core.own_operators.exponentials import fast_exp
 
 _WIDEST = 16
 _NARROWEST = 4
@@ -60,3 +64,20 @@ def softmax_kernel(shape: tuple[int, ...], lanes: int) -> Any:
     for annotation in COMPUTED_ONCE.items():  # for the sum and for the result
         schedule.annotate(schedule.get_sblock("T_fast_exp"), *annotation)
     return schedule.mod["main"].without_attr("global_symbol")
+
+
+def softmax_of_few(value: Any, axis: int) -> Any:
+    """Along an axis of few steps, which each result goes over for itself; a tensor expression, for processors."""
+
+    def over_steps(combine: Callable[[Any, Any], Any], source: Any, name: str) -> Any:
+        places = range(int(value.shape[axis]))
+        return te.compute(
+            value.shape,
+            lambda *at: reduce(combine, (source(*at[:axis], place, *at[axis + 1 :]) for place in places)),
+            name=name,
+        )
+
+    top = over_steps(tirx.max, value, "softmax_top")
+    powers = fast_exp(te.compute(value.shape, lambda *at: value(*at) - top(*at), name="softmax_shifted"))
+    total = over_steps(operator.add, powers, "softmax_total")
+    return te.compute(value.shape, lambda *at: powers(*at) / total(*at), name="softmax")

@@ -26,6 +26,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "tanh": (relax.op.tanh, np.tanh),
     "sigmoid": (relax.op.sigmoid, special.expit),
     "softmax": (lambda x: relax.op.nn.softmax(x, axis=-1), lambda x: special.softmax(x, axis=-1)),
+    "softmax of four": (lambda x: relax.op.nn.softmax(x, axis=0), lambda x: special.softmax(x, axis=0)),
+    "softmax of sixteen": (
+        lambda x: relax.op.nn.softmax(relax.op.reshape(x, [1, 16, 16]), axis=1),
+        lambda x: special.softmax(x.reshape(1, 16, 16), axis=1),
+    ),
     "log_softmax": (lambda x: relax.op.nn.log_softmax(x, axis=-1), lambda x: special.log_softmax(x, axis=-1)),
     "silu": (relax.op.nn.silu, lambda x: x * special.expit(x)),
     "gelu": (relax.op.nn.gelu, lambda x: 0.5 * x * (1 + special.erf(x / np.sqrt(2)))),
