@@ -15,7 +15,7 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.rewriting import op_name, rewritten
+from tcl_core.network.rewriting import bindings, op_name, readers_of, rewritten
 
 _SOFTMAX = "relax.nn.softmax"
 _MATMUL = "relax.matmul"
@@ -47,33 +47,6 @@ def wider(extent: int, lanes: int) -> int:
     return extent
 
 
-class _Uses:
-    """What the variables of a function are bound to, and who reads them."""
-
-    def __init__(self, function: Any) -> None:
-        self._values = relax.analysis.get_var2val(function)
-        self._readers: dict[Any, list[Any]] = {}
-        for value in self._values.values():
-            relax.analysis.post_order_visit(value, lambda part, by=value: self._note(part, by))
-        self._note(function.body.body, None)
-
-    def _note(self, part: Any, by: Any) -> None:
-        if isinstance(part, relax.Tuple):
-            for field in part.fields:
-                self._note(field, by)
-        elif isinstance(part, relax.Var):
-            self._readers.setdefault(part, []).append(by)
-
-    def call(self, expression: Any) -> Any:
-        """The call that a variable stands for; None for anything else."""
-        value = self._values.get(expression) if isinstance(expression, relax.Var) else None
-        return value if isinstance(value, relax.Call) else None
-
-    def within(self, variable: Any, readers: set[Any]) -> bool:
-        """Whether no call reads it that is not among these."""
-        return all(by in readers for by in self._readers.get(variable, ()))
-
-
 @mutator
 class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     """Rewrites the product that uses the scores; what made them before is dead then."""
@@ -81,15 +54,12 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def __init__(self, module: Any, lanes: int) -> None:
         super().__init__(module)
         self._lanes = lanes
-        self._uses: Any = None
+        self._values: dict[Any, Any] = dict(bindings(module))
+        self._read_by = readers_of(module)
         self._chain: set[Any] = set()
         self._readers: set[Any] = set()
         self._made: dict[Any, Any] = {}
         self._extent = self._more = 0
-
-    def visit_function_(self, op: Any) -> Any:
-        self._uses = _Uses(op)
-        return super().visit_function_(op)
 
     def visit_call_(self, op: Any) -> Any:
         if _is_product(op):
@@ -104,12 +74,13 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def _collect(self, variable: Any) -> set[str]:
         """Add to the chain what leads to the scores and is read nowhere else; names of the operators on it."""
-        call, shape = self._uses.call(variable), static_shape(variable)
+        call: Any = self._values.get(variable)
+        shape = static_shape(variable)
         name = op_name(call)
         last = name == _SOFTMAX and call.attrs.axis in {-1, len(shape or ()) - 1}
         known = last or name in _ELEMENTWISE or _keeps_columns(call) or _is_product(call)
         fits = known and shape and shape[-1] == self._extent and variable not in self._chain
-        if not fits or not self._uses.within(variable, self._readers):
+        if not fits or not all(reader in self._readers for reader in self._read_by[variable]):
             return set()
         self._chain.add(variable)
         self._readers.add(call)
@@ -140,7 +111,7 @@ class _Widener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def _value(self, expression: Any) -> Any:
         if expression not in self._chain:
             return self._padded(self.visit_expr(expression), -1)
-        call = self._uses.call(expression)
+        call = self._values[expression]
         if op_name(call) == _MATMUL:
             left, right = call.args
             return relax.op.matmul(self.visit_expr(left), self._padded(self.visit_expr(right), -1))

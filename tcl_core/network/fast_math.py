@@ -121,10 +121,13 @@ def _across(builder: Any, value: Any, axis: int, extent: int) -> Any:
     """
     if extent <= _FEW:
         return builder.call_te(softmax_of_few, value, axis)
-    emit = builder.emit
-    shifted = relax.op.subtract(value, emit(relax.op.max(value, [axis], keepdims=True)))
-    powers = emit(_exp(builder, relax.op.exp(emit(shifted))))
-    return relax.op.divide(powers, emit(relax.op.sum(powers, [axis], keepdims=True)))
+    powers = builder.emit(_exp(builder, relax.op.exp(_below_greatest(builder, value, axis))))
+    return relax.op.divide(powers, relax.op.sum(powers, [axis], keepdims=True))
+
+
+def _below_greatest(builder: Any, value: Any, axis: int) -> Any:
+    """How far each is off the greatest along an axis."""
+    return builder.emit(relax.op.subtract(value, relax.op.max(value, [axis], keepdims=True)))
 
 
 def _silu(builder: Any, call: Any) -> Any:
@@ -158,9 +161,9 @@ def _gated(value: Any, gate: Any) -> Any:
 
 
 def _log_softmax(builder: Any, call: Any) -> Any:
-    axis = [int(call.attrs.axis)]
-    shifted = builder.emit(relax.op.subtract(call.args[0], relax.op.max(call.args[0], axis, keepdims=True)))
-    total = relax.op.sum(_exp(builder, relax.op.exp(shifted)), axis, keepdims=True)
+    axis = int(call.attrs.axis)
+    shifted = _below_greatest(builder, call.args[0], axis)
+    total = relax.op.sum(_exp(builder, relax.op.exp(shifted)), [axis], keepdims=True)
     return relax.op.subtract(shifted, _log(builder, relax.op.log(total)))
 
 

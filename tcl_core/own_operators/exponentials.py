@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tvm import tirx
 
-from tcl_core.own_operators.registry import constant, elementwise, named, polynomial
+from tcl_core.own_operators.registry import LOG_2, MANTISSA_BITS, constant, elementwise, named, polynomial
 
 _POWER_OF_TWO: Final = (1.326472721e-3, 9.671512813e-3, 5.550733745e-2, 2.402224208e-1, 6.931469776e-1, 1.0)
 """Of numbers from -1/2 to 1/2, the highest power's coefficient first: 9.1e-8 of the result off. These and the next are
@@ -22,11 +22,8 @@ _POWER_OF_E: Final = (1.381454008e-3, 8.368745213e-3, 4.166839079e-2, 1.66665204
 """Of those from half the logarithm of 1/2 to half that of 2: 3.1e-9 off."""
 _WHOLE: Final = 1.5 * 2.0**23
 """Above it float32 has whole numbers alone, and the low bits of a sum with it are the number that was added."""
-_MANTISSA_BITS: Final = 23
 _LEAST, _GREATEST = -126.0, 127.0
 """Exponents of normal numbers."""
-_LOG_2: Final = (0.693359375, -2.12194440e-4)
-"""Its leading bits, and what is left of it."""
 _LEAST_OF_E, _GREATEST_OF_E = -86.9, 88.37
 """Of what is between them, the power's bits and those of the polynomial make a normal number."""
 
@@ -40,7 +37,7 @@ def _power_of_two(x: Any) -> Any:
 def _power_of_e(x: Any) -> Any:
     """For `_LEAST_OF_E` to `_GREATEST_OF_E`."""
     dtype = str(x.ty.dtype)
-    high, per_e, leading, left = (constant(each, dtype) for each in (_WHOLE, 1 / math.log(2), *_LOG_2))
+    high, per_e, leading, left = (constant(each, dtype) for each in (_WHOLE, 1 / math.log(2), *LOG_2))
 
     def of(whole: Any) -> Any:
         return named(whole - high, lambda power: _joined(_POWER_OF_E, x - power * leading - power * left, whole))
@@ -52,7 +49,7 @@ def _joined(coefficients: tuple[float, ...], rest: Any, whole: Any) -> Any:
     """The polynomial of `rest`, times two to the power that `whole` is together with `_WHOLE`."""
     dtype = str(whole.ty.dtype)
     integer = dtype.replace("float", "int")
-    exponent = tirx.shift_left(tirx.reinterpret(integer, whole), constant(_MANTISSA_BITS, integer))
+    exponent = tirx.shift_left(tirx.reinterpret(integer, whole), constant(MANTISSA_BITS, integer))
     return named(
         rest,
         lambda part: tirx.reinterpret(dtype, tirx.reinterpret(integer, polynomial(part, coefficients)) + exponent),

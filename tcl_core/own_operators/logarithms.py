@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tvm import tirx
 
-from tcl_core.own_operators.registry import constant, elementwise, named, polynomial
+from tcl_core.own_operators.registry import LOG_2, MANTISSA_BITS, constant, elementwise, named, polynomial
 
 _COEFFICIENTS: Final = (
     7.0376836292e-2,
@@ -25,12 +25,9 @@ _COEFFICIENTS: Final = (
     -2.4999993993e-1,
     3.3333331174e-1,
 )
-_LOG_2: Final = (0.693359375, -2.12194440e-4)
-"""Its leading bits, and what is left of it."""
 _LEAST_NORMAL: Final = 2.0**-126
 _LIFT: Final = 23
 """What is smaller than that is multiplied by two to this power first."""
-_MANTISSA_BITS: Final = 23
 _BIAS: Final = 126
 """For mantissas from 1/2 to 1."""
 _MANTISSA, _HALF = 0x007FFFFF, 0x3F000000
@@ -49,7 +46,7 @@ def _of_bits(x: Any, bits: Any, small: Any) -> Any:
         dtype, tirx.bitwise_or(tirx.bitwise_and(bits, constant(_MANTISSA, whole)), constant(_HALF, whole))
     )
     bias = tirx.Select(small, constant(_BIAS + _LIFT, whole), constant(_BIAS, whole))
-    exponent = (tirx.shift_right(bits, constant(_MANTISSA_BITS, whole)) - bias).astype(dtype)
+    exponent = (tirx.shift_right(bits, constant(MANTISSA_BITS, whole)) - bias).astype(dtype)
     return named(mantissa, lambda part: named(exponent, lambda power: _of_parts(x, part, power)))
 
 
@@ -63,7 +60,7 @@ def _of_parts(x: Any, mantissa: Any, exponent: Any) -> Any:
 
 def _summed(x: Any, m: Any, exponent: Any) -> Any:
     dtype = str(x.ty.dtype)
-    leading, rest = (constant(each, dtype) for each in _LOG_2)
+    leading, rest = (constant(each, dtype) for each in LOG_2)
     square, zero, infinity = m * m, constant(0, dtype), constant(math.inf, dtype)
     small = polynomial(m, _COEFFICIENTS) * m * square + exponent * rest - square * constant(0.5, dtype)
     found = m + small + exponent * leading

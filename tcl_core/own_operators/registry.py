@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, Final
 
 from tvm import te, tirx
 from tvm.ir import Op, _ffi_api
@@ -17,6 +17,11 @@ from tvm.tirx.op import call_intrin, register_intrin_lowering
 from tcl_core.domain import OWN_OPERATORS
 
 _BEFORE_TVMS_OWN = 99
+
+LOG_2: Final = (0.693359375, -2.12194440e-4)
+"""Its leading bits, and what is left of it (S. L. Moshier's Cephes library)."""
+MANTISSA_BITS: Final = 23
+"""Of float32."""
 
 
 def register(word: str, meaning: str, *, inputs: int, lowered: Callable[[Any], Any] | None = None) -> str:
