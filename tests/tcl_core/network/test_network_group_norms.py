@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,19 @@ def test_between_two_convolutions_no_picture_changes_its_layout(tools: Any) -> N
     network = import_network(load_network(tools.save(model), NetworkConfig()), TARGET, NetworkConfig(), 256)
     moved = [task for task in network.tasks if "layout_transform" in task.name]
     pixels = [(int(np.prod(task.arguments[-1].shape)), task.weight) for task in moved if "relu" not in task.name]
-    assert sorted(pixels) == [(16, 2), (16 * 64, 1), (16 * 64, 1)]  # two sums; what comes in and what goes out
+    assert sorted(pixels) == [(16, 1), (16 * 64, 1), (16 * 64, 1)]  # a sum; what comes in and what goes out
+
+
+def test_what_a_group_has_in_common_is_worked_out_once_for_it(tools: Any) -> None:
+    channels = 96
+    model = exported(tools, [1, channels, 4, 4], 1)
+    network = import_network(load_network(tools.save(model), NetworkConfig()), TARGET, NetworkConfig(), 256)
+    small = [task for task in network.tasks if task.name.startswith("group_")]
+    assert {task.name.rstrip("0123456789") for task in small} == {
+        "group_mean", "group_variance", "group_offset", "group_factor",
+    }  # fmt: skip
+    steps = [math.prod(axis.extent for axis in task.axes) for task in small]
+    assert steps == [channels] * 4, "none goes over its group again for each channel"
 
 
 @pytest.mark.parametrize("elem_type", [onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE])
