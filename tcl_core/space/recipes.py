@@ -104,7 +104,7 @@ def _own(context: Any, threads: int, simplified: Callable[[], Any] | None, *, of
     if simplified is None:
         return ()
     simple = simplified()
-    product = find_product(simple, registers)
+    product = find_product(simple, registers, of_dataset=of_dataset)
     if product is not None:
         made: tuple[Recipe, ...] = ()
         for tile in tiles_of(product, registers):

@@ -140,6 +140,8 @@ KERNELS: dict[str, Callable[[], list[Any]]] = {
     "matrices": matrices,
     "panels": panels,
     "one row": lambda: matrices(1, 64),
+    "seven lanes": lambda: matrices(24, 42),
+    "a vector of five a row": lambda: matrices(24, 5),
     "one row by weights of few bits": lambda: few_bits(1),
     "four rows by such": lambda: few_bits(4),
     "by weights of bytes": lambda: few_bits(2, bits=8),
@@ -278,6 +280,19 @@ def test_metaschedule_tiles_products_of_bytes_too() -> None:
         assert isinstance(space.replay(drawn(sketch, generator)), Replay)
 
 
+@pytest.mark.parametrize(("columns", "lanes"), [(42, 7), (5, 5), (16, 8), (12, 4)])
+def test_columns_that_fill_no_vectors_are_vectors_that_llvm_fills(columns: int, lanes: int) -> None:
+    space = DesignSpace(task_of("product", matrices(24, columns)), CPU_TARGET)
+    assert loops_of(space, space.sketches[0], "T_matmul_NN_update")[-1] == ("vectorized", lanes)
+
+
+@pytest.mark.parametrize(("columns", "alike"), [(42, False), (48, True)])
+def test_the_dataset_holds_none_of_these(columns: int, alike: bool) -> None:
+    task = task_of("product", matrices(24, columns))
+    ours, shipped = DesignSpace(task, CPU_TARGET), DesignSpace(task, CPU_TARGET, of_dataset=True)
+    assert ([each.domains for each in ours.sketches] == [each.domains for each in shipped.sketches]) is alike
+
+
 def overlapping() -> list[Any]:
     return panels(8)
 
@@ -293,7 +308,7 @@ def across() -> list[Any]:
 
 
 def odd() -> list[Any]:
-    return matrices(8, 6)
+    return matrices(8, 22)
 
 
 def summed() -> list[Any]:
