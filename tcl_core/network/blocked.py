@@ -42,6 +42,7 @@ from tcl_core.network.convolutions import (
     whole_groups,
     window_of,
 )
+from tcl_core.network.multipliers import repeat_channels
 from tcl_core.network.regions import Region, axes_of, together, worthwhile_regions
 from tcl_core.network.response_norms import as_band
 from tcl_core.network.rewriting import APART, MOVES, TAKES_WHAT_FOLLOWS, bindings, calls_any, op_name, rewritten
@@ -103,7 +104,8 @@ def _converted(module: Any, lanes: int) -> Any:
         return spell_out_operators(module)
     block = partial(block_of, lanes)
     barriers = Barriers(block)
-    movable = barriers.raised(spell_out_operators(fill_vectors(module, lanes)))
+    filled = fill_vectors(repeat_channels(module, block), lanes)
+    movable = barriers.raised(spell_out_operators(filled))
     return barriers.lowered(relax.transform.ConvertLayout({}, _chooser(block))(movable))
 
 

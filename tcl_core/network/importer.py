@@ -20,6 +20,7 @@ from tcl_core.errors import UserError
 from tcl_core.network import operators
 from tcl_core.network.attention import widen_attention
 from tcl_core.network.blocked import block_convolutions
+from tcl_core.network.columns import lengthen_columns
 from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.frontend import Frontend
@@ -212,7 +213,8 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
         if lanes:
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
             module = block_convolutions(module, lanes, winograd=winograd)
-            module = lay_out_weights(widen_attention(lengthen_rows(module), lanes), lanes)
+            module = lengthen_rows(lengthen_columns(module, lanes))
+            module = lay_out_weights(widen_attention(module, lanes), lanes)
             module = take_gates_apart(end_at_joints(module))
         if quantized:
             module = round_by_operator(module)

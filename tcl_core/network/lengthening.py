@@ -61,6 +61,10 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return relax.op.reshape(arguments[0], self._longer_shape(static_shape(call) or (), (plan.result,)))
         return relax.Call(call.op, arguments, call.attrs, call.ty_args)
 
+    def cut(self, value: Any, axis: int, shape: tuple[int, ...]) -> Any:
+        """What is longer along an axis in the shape that it had."""
+        return relax.op.strided_slice(value, axes=[axis], begin=[0], end=[shape[axis]])
+
     def elementwise(self, call: Any, early: set[int], fits: Callable[[Any], bool]) -> Plan | None:
         """The same axis, counted from the end, of everything that is not broadcast along it.
 
@@ -103,7 +107,7 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return relax.Call(op.op, arguments, op.attrs, op.ty_args)
         made = self.remade(op, arguments, plan)
         if op in self.given_out and plan.result is not None:
-            return _cut(self.builder_.emit(made), plan.result, static_shape(op) or ())
+            return self.cut(self.builder_.emit(made), plan.result, static_shape(op) or ())
         return made
 
     def visit_tuple_(self, op: Any) -> Any:
@@ -139,7 +143,7 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return self._padded(value, static_shape(argument) or (), wanted)
         if axis is not None and not wanted:
             if argument not in self._cut:
-                self._cut[argument] = self.builder_.emit(_cut(value, axis, static_shape(argument) or ()))
+                self._cut[argument] = self.builder_.emit(self.cut(value, axis, static_shape(argument) or ()))
             return self._cut[argument]
         return value
 
@@ -158,7 +162,3 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def _longer_shape(self, shape: tuple[int, ...], axes: Sequence[int | None]) -> list[int]:
         return [self.longer(extent) if at in axes else extent for at, extent in enumerate(shape)]
-
-
-def _cut(value: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    return relax.op.strided_slice(value, axes=[axis], begin=[0], end=[shape[axis]])

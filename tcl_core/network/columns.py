@@ -1,0 +1,84 @@
+"""Columns of products by weights that fill no vectors (49 tokens of an MLP-Mixer, 92 classes) get columns of zeros.
+
+A tile of a product holds vectors of its columns, and a loop is only cut into equal parts: 49 leave vectors of 7, and 17
+none. What is done to each column alone goes on with more of them; whatever else reads them gets them cut off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import relax, topi
+from tvm.relax.expr_functor import mutator
+
+from tcl_core.network.constants import constant_array, static_shape
+from tcl_core.network.lengthening import Lengthener, Plan
+from tcl_core.network.rewriting import MOVES, op_name, rewritten
+
+_GAIN = 1.25
+"""How many times as much of its vectors a product must use: 100 columns, by tens or as 112, are 1.4."""
+_FEWEST_ROWS, _FEWEST_STEPS = 8, 32
+"""Below, what is cut off costs as much as the product: of rows, and of the sum."""
+_MATMUL = "relax.matmul"
+_BY_COLUMN = frozenset(
+    f"relax.{name}"
+    for name in (
+        "add", "subtract", "multiply", "maximum", "minimum", "negative", "abs", "tanh", "erf", "sigmoid", "square",
+        "nn.relu", "nn.leakyrelu", "nn.gelu", "nn.gelu_tanh", "nn.silu",
+    )
+)  # fmt: skip
+
+
+def lengthen_columns(module: Any, lanes: int) -> Any:
+    """The relax module with products of whole vectors of `lanes` columns; its arguments and results stay as they are.
+
+    Takes what `constants.inline_constants` leaves.
+    """
+    return relax.transform.DeadCodeElimination()(rewritten(module, _Columns(module, lanes)))
+
+
+def longer(columns: int, lanes: int) -> int:
+    """How many columns there should be instead; as many where vectors divide them about as well."""
+    if columns % (lanes // 2) == 0:
+        return columns
+    whole = columns + -columns % lanes
+    widest = max(each for each in range(1, lanes + 1) if columns % each == 0)
+    return whole if columns / whole >= _GAIN * widest / lanes else columns
+
+
+@mutator
+class _Columns(Lengthener):
+    """Columns from each product on that would have more of them."""
+
+    def __init__(self, module: Any, lanes: int) -> None:
+        super().__init__(module)
+        self._lanes = lanes
+
+    def longer(self, extent: int) -> int:
+        return longer(extent, self._lanes)
+
+    def planned(self, variable: Any, call: Any) -> Plan | None:
+        shape = static_shape(call)
+        if shape is None or variable in self.given_out:
+            return None
+        if op_name(call) == _MATMUL:
+            return Plan(arguments=((), (1,)), result=len(shape) - 1) if self._begins(call, shape) else None
+        if op_name(call) in _BY_COLUMN and any(argument in self.axes for argument in call.args):
+            return self.elementwise(call, set(), lambda argument: self._array(argument) is not None)
+        return None
+
+    def cut(self, value: Any, axis: int, shape: tuple[int, ...]) -> Any:
+        """With what follows: behind the product, in one kernel, its tiles would not be whole."""
+        cut, starts, ends = topi.strided_slice, [0] * len(shape), list(shape)
+        return self.builder_.call_te(cut, value, starts, ends, primfunc_name_hint="cut", primfunc_attrs=MOVES)
+
+    def _begins(self, call: Any, shape: tuple[int, ...]) -> bool:
+        weights = self._array(call.args[1])
+        if weights is None or weights.ndim != 2 or len(shape) < 2 or call.ty.dtype != "float32":  # rows and columns
+            return False
+        inside, columns = weights.shape
+        long = shape[-2] >= _FEWEST_ROWS and inside >= _FEWEST_STEPS
+        return long and self.longer(columns) != columns
+
+    def _array(self, argument: Any) -> Any:
+        return constant_array(argument, self.values.get)
