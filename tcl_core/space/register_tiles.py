@@ -40,10 +40,11 @@ _MOST_TOGETHER = 16
 """Of a sum over a window, so many channels at most are summed at a time before the window moves."""
 
 _LEAST_FILLED = 0.4
-"""Of a register, by vectors that do not fill it nor half of it and that a row has several of. Best of nine candidates,
-and by MetaSchedule (2 threads of a Xeon with AVX-512, us): 196 x 196 x 48 of 4 heads by 14 lanes 63 and 182, 64 x 60 x
-60 of 64 windows by 15 139 and 494, 64 x 12 x 64 of 256 heads by 12 241 and 366, 2,100 x 4 x 256 by 4 83 and 107. As one
-vector of 49 or 17 a row LLVM takes it apart into numbers."""
+"""Of a register, by a vector that a row has several of; LLVM works on 14 lanes as on 16. Best of nine candidates, and
+by MetaSchedule (2 threads of a Xeon with AVX-512, us): 196 x 196 x 48 of 4 heads by 14 lanes 63 and 182, 64 x 60 x 60
+of 64 windows by 15 139 and 494, 64 x 12 x 64 of 256 heads by 12 241 and 366, 2,100 x 4 x 256 by 4 83 and 107; and by
+half vectors of 8: 49 x 56 x 32 of 64 heads by 14 155 and 234, 200 x 200 x 64 of 12 by 10 615 and 859. One vector of 49
+or 17 LLVM takes apart into numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,14 +234,15 @@ def _product(schedule: Any, reference: Any, registers: Registers, *, exactly: bo
     written = list(block.writes[0].region)
     if [str(each.min) for each in written] != [str(each) for each in spatial]:
         return None
-    lanes = spatial[-1]
-    second = [each for each in factors if _lies_along(each.indices, lanes)]
+    extents, lanes = extents_of(block), spatial[-1]
+    side_by_side = [_side_by_side(each.indices, lanes, extents[len(spatial) - 1]) for each in factors]
+    second = [each for each, lying in zip(factors, side_by_side, strict=True) if lying]
     first = [each for each in factors if not reads(each.indices, lanes)]
     if len(first) != 1 or len(second) != 1:
         return None
-    extents = extents_of(block)
-    fill, of_floats = registers.bits // _bits(block.body.buffer.dtype), not sides_of(block.body.value)
-    vector = _vector(extents[len(spatial) - 1], fill, exactly=exactly or not of_floats)
+    computed = not isinstance(_sides(block.body.value)[-1], TensorLoad)
+    exactly = exactly or computed or bool(sides_of(block.body.value))
+    vector = _vector(max(side_by_side), registers.bits // _bits(block.body.buffer.dtype), exactly=exactly)
     if not vector:
         return None
     summed = _sums(second[0], sums, len(spatial))
@@ -261,17 +263,17 @@ def _product(schedule: Any, reference: Any, registers: Registers, *, exactly: bo
         block=_block(factors, variables[summed[-1]].var, extents[summed[-1]]),
         padded=bool(schedule.get_producers(reference)),
         vector=vector,
-        computed=not isinstance(_sides(block.body.value)[-1], TensorLoad),
+        computed=computed,
     )
 
 
-def _lies_along(indices: Any, lanes: Any) -> bool:
-    """Whether neighbours of the lanes lie side by side, all of them or so many in a panel."""
+def _side_by_side(indices: Any, lanes: Any, extent: int) -> int:
+    """How many neighbours of the lanes lie side by side: all of them, or a panel; 0 for none."""
     *others, last = indices
     if last.same_as(lanes):
-        return not reads(others, lanes)
+        return 0 if reads(others, lanes) else extent
     panels = [each for each in others if reads([each], lanes)]
-    return (
+    of_panels = (
         isinstance(last, FloorMod)
         and last.a.same_as(lanes)
         and len(panels) == 1
@@ -279,6 +281,7 @@ def _lies_along(indices: Any, lanes: Any) -> bool:
         and panels[0].a.same_as(lanes)
         and int(panels[0].b) == int(last.b)
     )
+    return math.gcd(int(last.b), extent) if of_panels else 0
 
 
 def _factors(block: Any) -> tuple[Any, Any] | None:
@@ -349,17 +352,16 @@ def reads(indices: Any, variable: Any) -> bool:
 def _vector(lanes: int, fill: int, *, exactly: bool) -> int:
     """Lanes of a vector: as many as fill a register, or half of one; 0 where none is worth it.
 
-    Else as many as fill most of one, which LLVM fills up.
-
     Args:
-        exactly: they must fill one or half of one.
+        exactly: they must fill one or half of one, not most of one, which LLVM fills up.
     """
-    whole = next((each for each in (fill, fill // 2) if each > 1 and lanes % each == 0), 0)
-    return whole or (0 if exactly else odd_vector(lanes, fill))
+    if not exactly:
+        return widest_vector(lanes, fill)
+    return next((each for each in (fill, fill // 2) if each > 1 and lanes % each == 0), 0)
 
 
-def odd_vector(lanes: int, fill: int) -> int:
-    """The widest vector that divides lanes which fill no registers; 0 where it would leave most of one idle."""
+def widest_vector(lanes: int, fill: int) -> int:
+    """The widest vector of `fill` lanes at most that divides these; 0 where it would leave most of one idle."""
     widest = max(_divisors(lanes, fill))
     return widest if widest > 1 and (widest == lanes or widest >= _LEAST_FILLED * fill) else 0
 

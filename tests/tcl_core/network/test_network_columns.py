@@ -14,7 +14,7 @@ from tvm import relax
 from tcl_core.network.columns import lengthen_columns, longer
 
 TARGET = tvm.target.Target({"kind": "llvm", "num-cores": 1})
-ROWS, INSIDE, COLUMNS, LANES = 24, 40, 49, 16
+ROWS, INSIDE, COLUMNS, LANES = 24, 72, 49, 16
 
 
 def constant(*shape: int) -> Any:
@@ -83,8 +83,8 @@ def lowered(module: Any) -> Any:
 
 @pytest.mark.parametrize(
     "module",
-    [module_of(48), module_of(56), module_of(12), module_of(COLUMNS, rows=4), module_of(bare=True)],
-    ids=["whole vectors", "half vectors", "one of its own", "few rows", "given out"],
+    [module_of(48), module_of(60), module_of(12), module_of(COLUMNS, rows=4), module_of(bare=True)],
+    ids=["whole vectors", "nearly whole ones", "one of its own", "few rows", "given out"],
 )
 def test_others_are_left_alone(module: Any) -> None:
     tvm.ir.assert_structural_equal(lengthen_columns(module, LANES), module)
@@ -95,9 +95,13 @@ def test_more_columns_fill_vectors_better(columns: int, lanes: int) -> None:
     more = longer(columns, lanes)
     assert columns <= more < columns + lanes
     assert more == columns or more % lanes == 0
-    assert (
-        columns <= lanes
-        or more % lanes == 0
-        or any(more % each == 0 for each in range(lanes // 2, lanes + 1))
-        or (columns / (columns + -columns % lanes) < 1.25 / 2)
-    )
+    whole = columns + -columns % lanes
+    parts = max(each for each in range(1, lanes + 1) if more % each == 0)
+    assert more == whole or columns / whole < 1.4 * parts / lanes
+
+
+@pytest.mark.parametrize(
+    ("columns", "more"), [(49, 64), (40, 48), (1000, 1008), (17, 32), (60, 60), (12, 12)]
+)
+def test_of_awkward_numbers(columns: int, more: int) -> None:
+    assert longer(columns, LANES) == more
