@@ -17,6 +17,7 @@ module                    what it does
 ``skeleton``              a model without its weights, to ask for types and shapes                   (onnx)
 ``simplify``              constant folding and a few rewrites, before the import                     (onnx, onnxruntime)
 ``products``              matrix products in the rank of what they read                              (onnx)
+``einsums``               `Einsum` of two tensors as a matrix product                                (onnx)
 ``signals``               convolutions of signals as of pictures one row high                        (onnx)
 ``transposed``            transposed convolutions as convolutions                                    (onnx)
 ``maker``                 nodes and initializers that stand in for one node                          (onnx)

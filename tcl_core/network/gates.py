@@ -17,6 +17,9 @@ from tcl_core.network.constants import static_shape
 from tcl_core.network.rewriting import MOVES, TAKES_WHAT_FOLLOWS, bindings, op_name, readers_of, rewritten
 
 _MULTIPLICATION = "relax.multiply"
+_SOFTMAX = "relax.nn.softmax"
+"""TVM makes shares and all that they are multiplied by in one kernel, too: 8 s until the space of 256 shares of 64
+channels was open."""
 
 
 def take_gates_apart(module: Any) -> Any:
@@ -43,7 +46,8 @@ class _Gates(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if not all(isinstance(each, relax.Var) for each in (picture, gate)):
             return False
         lies_in_memory = len(self._readers[picture]) > 1 or self._is_moved(self._values.get(picture))
-        return 0 < _size(gate) < _size(picture) and lies_in_memory
+        summed_up = op_name(self._values.get(gate)) == _SOFTMAX
+        return 0 < _size(gate) < _size(picture) and (lies_in_memory or summed_up)
 
     def _is_moved(self, value: Any) -> bool:
         """Whether a kernel of ours makes it that takes nothing that follows: a change of layout."""

@@ -27,6 +27,7 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import onnxruntime
 
+from tcl_core.network.einsums import as_product
 from tcl_core.network.empties import drop_empty_parts
 from tcl_core.network.group_norms import restore_group_norms
 from tcl_core.network.layer_norms import restore_layer_norms
@@ -248,11 +249,16 @@ def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:
     return made, []
 
 
+def _rewrite_einsum(node: Any, facts: _Facts) -> _Rewritten:
+    return as_product(node, facts.dims, facts.opset) or ([node], [])
+
+
 _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Sum": _rewrite_sum,
     "Pow": _rewrite_power,
     "BatchNormalization": _rewrite_batch_normalization,
     "Equal": _rewrite_equal,
+    "Einsum": _rewrite_einsum,
     "LRN": _rewrite_response_norm,
     "Conv": _rewrite_convolution,
     "ConvTranspose": _rewrite_transposed,

@@ -8,6 +8,7 @@ from typing import Any
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.meta_schedule.schedule_rule import (
     AddRFactor,
+    AutoInline,
     MultiLevelTiling,
     ParallelizeVectorizeUnroll,
     RandomComputeLocation,
@@ -39,6 +40,23 @@ def tiled_by(context: Any, tiling: Any, postprocs: Sequence[Any] = ()) -> Any:
     replaced = AddRFactor | MultiLevelTiling | RandomComputeLocation | ParallelizeVectorizeUnroll
     rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, replaced)]
     return with_rules(context, [*rules, tiling], postprocs)
+
+
+def with_branches_inlined(context: Any) -> Any:
+    """A tune context of the same module and target in which choices, too, are worked out inside what reads them.
+
+    For a processor MetaSchedule's rule leaves pads in blocks of their own, and what `Where` makes with them; where what
+    follows a product reads one it raises (TVM 0.27: a producer is not under the loop of `reverse-compute-at`).
+    """
+    inlining = AutoInline(
+        into_producer=False,
+        into_consumer=True,
+        inline_const_tensor=True,
+        disallow_if_then_else=False,
+        require_injective=True,
+        require_ordered=False,
+    )
+    return with_rules(context, [inlining, *context.space_generator.sch_rules])
 
 
 def vectorise_last(schedule: Any, lanes: Any) -> None:

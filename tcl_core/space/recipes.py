@@ -13,6 +13,7 @@ from tvm.s_tir.schedule import ScheduleError, Trace
 from tcl_core.domain import DecisionDomain
 from tcl_core.space import lane_tiling, recurrence_tiling, register_tiling, row_tiling
 from tcl_core.space.blocked_tiling import put_rows_first, without_waste
+from tcl_core.space.contexts import with_branches_inlined
 from tcl_core.space.lane_tiling import find_lane_sums, with_lane_tiling
 from tcl_core.space.recurrence_tiling import Recurrence, find_recurrence, with_recurrence_tiling
 from tcl_core.space.register_tiles import Registers, find_product, registers_of, sums_up, tiles_of
@@ -64,7 +65,18 @@ def recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, alo
         of_dataset: those that the dataset that ships was measured with: MetaSchedule tiles means of pictures, and
             windows whose results are read several times. It can go with the next dataset.
         alone: sketches that share the work come a second time, for one thread, behind all others.
+
+    Raises:
+        ScheduleError: TVM has no sketch of the module, not even with all branches worked out where they are read.
     """
+    how = {"stock": stock, "of_dataset": of_dataset, "alone": alone}
+    try:
+        return _recipes_of(context, threads, **how)
+    except ScheduleError:
+        return _recipes_of(with_branches_inlined(context), threads, **how)
+
+
+def _recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, alone: bool) -> tuple[Recipe, ...]:
     if str(context.target.kind.name) != "llvm":
         return _recipes(context)
     simple = cache(partial(inlined, context)) if sums_up(context.mod) else None

@@ -100,8 +100,6 @@ def test_more_columns_fill_vectors_better(columns: int, lanes: int) -> None:
     assert more == whole or columns / whole < 1.4 * parts / lanes
 
 
-@pytest.mark.parametrize(
-    ("columns", "more"), [(49, 64), (40, 48), (1000, 1008), (17, 32), (60, 60), (12, 12)]
-)
+@pytest.mark.parametrize(("columns", "more"), [(49, 64), (40, 48), (1000, 1008), (17, 32), (60, 60), (12, 12)])
 def test_of_awkward_numbers(columns: int, more: int) -> None:
     assert longer(columns, LANES) == more

@@ -78,3 +78,16 @@ def test_what_only_moved_is_multiplied_apart_from_the_gate(attributes: dict[str,
             result = builder.emit_output(relax.op.multiply(shaped, picture))
         builder.emit_func_output(result)
     assert ("gated" in take_gates_apart(builder.get()).script()) == apart
+
+
+@pytest.mark.parametrize(("rows", "apart"), [(1, True), (4, False)], ids=["for all rows", "for each"])
+def test_shares_of_several_rows_are_multiplied_apart_from_their_softmax(tools: Any, rows: int, apart: bool) -> None:
+    nodes = [
+        tools.node("Softmax", ["scores"], ["shares"], axis=-1),
+        tools.node("Relu", ["x"], ["values"]),
+        tools.node("Mul", ["values", "shares"], ["y"]),
+    ]
+    inputs = [tools.value("scores", (1, rows, 16)), tools.value("x", (1, 4, 16))]
+    path = tools.save(tools.model(nodes, inputs, [tools.value("y", None)], []))
+    imported = import_network(load_network(path, NetworkConfig()), json.dumps(CPU), NetworkConfig(), 256)
+    assert any("gated" in task.name and "softmax" not in task.name for task in imported.tasks) is apart

@@ -83,6 +83,14 @@ def matrices(rows: int = 24, columns: int = 48) -> list[Any]:
     return [left, right, topi.nn.relu(topi.nn.matmul(left, right))]
 
 
+def plus_a_choice() -> list[Any]:
+    """A product plus what is chosen of another tensor, which MetaSchedule has no sketch of."""
+    left, right = te.placeholder((24, 20), name="left"), te.placeholder((20, 48), name="right")
+    other = te.placeholder((24, 48), name="other")
+    chosen = topi.where(topi.greater(other, 0.0), other, topi.multiply(other, 0.5))
+    return [left, right, other, topi.add(topi.nn.matmul(left, right), chosen)]
+
+
 def panels(of: int = 16) -> list[Any]:
     """A matrix of 64 columns, each two vectors of them by themselves; unless `of` is 16, some are left out."""
     data, kernel = te.placeholder((12, 20), name="data"), te.placeholder((64 // of, 20, 16), name="kernel")
@@ -138,6 +146,7 @@ KERNELS: dict[str, Callable[[], list[Any]]] = {
     "such with a bias": lambda: whole_tiles(bias=True),
     "volumes": of_volumes,
     "matrices": matrices,
+    "plus a choice": plus_a_choice,
     "panels": panels,
     "one row": lambda: matrices(1, 64),
     "seven lanes": lambda: matrices(24, 42),
@@ -291,6 +300,13 @@ def test_the_dataset_holds_none_of_these(columns: int, alike: bool) -> None:
     task = task_of("product", matrices(24, columns))
     ours, shipped = DesignSpace(task, CPU_TARGET), DesignSpace(task, CPU_TARGET, of_dataset=True)
     assert ([each.domains for each in ours.sketches] == [each.domains for each in shipped.sketches]) is alike
+
+
+def test_a_choice_is_worked_out_for_each_tile() -> None:
+    space = DesignSpace(task_of("choice", plus_a_choice()), CPU_TARGET)
+    plain = DesignSpace(task_of("plain", matrices()), CPU_TARGET)
+    ours, theirs = ([each.values for sketch in of.sketches for each in sketch.domains] for of in (space, plain))
+    assert ours == theirs
 
 
 def overlapping() -> list[Any]:
