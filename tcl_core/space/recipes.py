@@ -120,7 +120,9 @@ def _own(context: Any, threads: int, simplified: Callable[[], Any] | None, *, of
     if product is not None:
         made: tuple[Recipe, ...] = ()
         for tile in tiles_of(product, registers):
-            narrow = partial(register_tiling.narrowed, product=product, tile=tile, threads=threads)
+            narrow = partial(
+                register_tiling.narrowed, product=product, tile=tile, threads=threads, of_dataset=of_dataset
+            )
             made += _recipes(with_register_tiling(context, product, tile, threads), narrow=narrow)
         return made
     rows = find_rows(simple, registers, of_dataset=of_dataset)

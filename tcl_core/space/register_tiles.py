@@ -8,6 +8,7 @@ reads a vector of every column of a tile and one number of every row, and adds a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,11 @@ they lie powers of two apart (8 columns of 2 rows of a 3x3 convolution at half t
 _MOST_TILES = 4
 _MOST_TOGETHER = 16
 """Of a sum over a window, so many channels at most are summed at a time before the window moves."""
+_LARGE, _MOSTLY = 1 << 18, 1.5
+"""Numbers of the second factor, and how many times those of the first and of the results, from which on threads may
+share its columns: each reads its part of it alone, once, and not all of it for a part of the rows. Best of eight
+candidates, rows shared -> columns, us, with the weights in the caches and not in them (2 threads of a Xeon): 49 x 512 x
+2048 414 -> 342 and 526 -> 457, 200 x 3072 x 768 3,409 -> 3,082 and 3,804 -> 3,273."""
 
 _LEAST_FILLED = 0.4
 """Of a register, by a vector that a row has several of; LLVM works on 14 lanes as on 16. Best of nine candidates, and
@@ -98,6 +104,16 @@ class Product:
     def vectors(self) -> int:
         """How many vectors the lanes make."""
         return self.extents[self.lanes] // self.vector
+
+    @property
+    def streams(self) -> bool:
+        """Whether its second factor, weights as a rule, is what its time goes to where that comes from memory."""
+        rows, sums, columns = (self._count(places) for places in (self.rows, self.sums, (*self.columns, self.lanes)))
+        weights, others = sums * columns, rows * (sums + columns)
+        return self._count(self.batch) == 1 and weights >= max(_LARGE, _MOSTLY * others)
+
+    def _count(self, places: Sequence[int]) -> int:
+        return math.prod(self.extents[place] for place in places)
 
     @property
     def row_extent(self) -> int:

@@ -194,22 +194,26 @@ def _even(product: Product, rows: int, threads: int) -> bool:
 
 
 def narrowed(
-    domains: Sequence[DecisionDomain], product: Product, tile: Tile, threads: int
+    domains: Sequence[DecisionDomain], product: Product, tile: Tile, threads: int, *, of_dataset: bool = False
 ) -> tuple[DecisionDomain, ...]:
     """A sketch's domains without what leaves threads or vector units idle.
 
     That are tiles of so few rows that each addition waits for the last, rows in parts that do not come out even, and a
-    window moved in the midst of what lies side by side.
+    window moved in the midst of what lies side by side. Where weights are what is read, threads may share columns.
+
+    Args:
+        of_dataset: threads share rows alone.
     """
     keep: list[Callable[[Decision], bool]] = []
     fewest = fewest_rows(product, tile)
+    by_columns = not of_dataset and shares_columns(product, tile, threads)
     if len(product.rows) > 1:
-        keep += [_even_rows(product, threads), lambda value: value[-1] >= fewest]
+        keep += [_even_rows(product, threads, by_columns=by_columns), lambda value: value[-1] >= fewest]
     elif product.rows:
-        even = _even_rows(product, threads)
+        even = _even_rows(product, threads, by_columns=by_columns)
         keep.append(lambda value: even(value) and value[-1] >= fewest)
     if product.vectors > 1 or product.columns:
-        keep.append(lambda value: True)
+        keep.append(lambda value: not by_columns or is_even(value[0], threads))
     keep.append(lambda value: value[1] * value[2] == tile.together)
     return tuple(
         replace(domain, values=tuple(filter(test, domain.values)) or domain.values)
@@ -217,8 +221,20 @@ def narrowed(
     )
 
 
-def _even_rows(product: Product, threads: int) -> Callable[[Decision], bool]:
+def shares_columns(product: Product, tile: Tile, threads: int) -> bool:
+    """Whether threads may share a product's columns instead of its rows."""
+    tiles = product.column_extent // tile.columns
+    even = any(tiles % parts == 0 and is_even(parts, threads) for parts in range(1, tiles + 1))
+    return even and bool(product.rows) and product.streams and not pads_inside(product, threads)
+
+
+def _even_rows(product: Product, threads: int, *, by_columns: bool) -> Callable[[Decision], bool]:
     if pads_inside(product, threads):
         return lambda value: _even(product, value[0], threads)
     most = most_rows(_shared_rows(product), threads)
-    return lambda value: _even(product, value[0], threads) or math.prod(value[1:]) <= most
+
+    def fits(value: Decision) -> bool:
+        even = _even(product, value[0], threads) or math.prod(value[1:]) <= most
+        return even or (by_columns and value[0] == 1)
+
+    return fits

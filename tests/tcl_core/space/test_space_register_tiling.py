@@ -78,8 +78,8 @@ def of_volumes() -> list[Any]:
     return [data, kernel, topi.nn.relu(channels_last(data, kernel, [1] * 3, [1] * 6, [1] * 3))]
 
 
-def matrices(rows: int = 24, columns: int = 48) -> list[Any]:
-    left, right = te.placeholder((1, rows, 20), name="left"), te.placeholder((20, columns), name="right")
+def matrices(rows: int = 24, columns: int = 48, inside: int = 20) -> list[Any]:
+    left, right = te.placeholder((1, rows, inside), name="left"), te.placeholder((inside, columns), name="right")
     return [left, right, topi.nn.relu(topi.nn.matmul(left, right))]
 
 
@@ -307,6 +307,17 @@ def test_a_choice_is_worked_out_for_each_tile() -> None:
     plain = DesignSpace(task_of("plain", matrices()), CPU_TARGET)
     ours, theirs = ([each.values for sketch in of.sketches for each in sketch.domains] for of in (space, plain))
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("rows", "of_dataset", "by_columns"), [(49, False, True), (49, True, False), (392, False, False)]
+)
+def test_threads_may_share_the_columns_of_many_weights(rows: int, of_dataset: bool, by_columns: bool) -> None:
+    space = DesignSpace(task_of("weights", matrices(rows, 2048, 256)), CPU_TARGET, of_dataset=of_dataset)
+    for sketch in space.sketches:
+        of_rows, of_columns, *_ = sketch.domains
+        assert any(value[0] == 1 for value in of_rows.values) is by_columns
+        assert all(value[0] % 2 == 0 or value[0] >= 8 for value in of_columns.values) is by_columns
 
 
 def overlapping() -> list[Any]:
