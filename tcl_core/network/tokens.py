@@ -80,16 +80,17 @@ class _Rows(Lengthener):
         """What works row by row before a product that begins with more rows, so that they are added before that."""
         if not self._begins(product):
             return
-        waiting, rows = [product.args[0]], (static_shape(product) or ())[-2]
+        made = static_shape(product) or ()
+        waiting, rows = [product.args[0]], made[_rows_of(made)]
         while waiting:
             variable = waiting.pop()
             call = self.values.get(variable) if isinstance(variable, relax.Var) else None
             name = op_name(call)
             shape = static_shape(variable) or ()
-            if call is None or variable in self._early or len(shape) < 2 or shape[-2] != rows:
+            if call is None or variable in self._early or len(shape) < 2 or shape[_rows_of(shape)] != rows:
                 continue
             if name in _BY_ROW or name in _ELEMENTWISE:
-                self._early[variable] = len(shape) - 2
+                self._early[variable] = _rows_of(shape)
                 waiting.extend(call.args)
 
     def _begins(self, call: Any) -> bool:
@@ -98,11 +99,14 @@ class _Rows(Lengthener):
         if op_name(call) != "relax.matmul" or shape is None or call.ty.dtype != "float32":
             return False
         left, right = (static_shape(argument) or () for argument in call.args)
-        return len(left) == len(shape) > len(right) - 1 == 1 and longer(shape[-2]) != shape[-2]
+        rows = shape[_rows_of(shape)]
+        return len(left) == len(shape) > len(right) - 1 == 1 and longer(rows) != rows
 
     def _product(self, call: Any, shape: tuple[int, ...]) -> Plan | None:
-        axis, left = len(shape) - 2, call.args[0]
-        begun = self.axes.get(left) == axis == len(static_shape(left) or ()) - 2
+        axis, left = _rows_of(shape), call.args[0]
+        if axis != len(shape) - 2 and len(static_shape(call.args[1]) or ()) != 2:
+            return None  # the other factor knows it, too
+        begun = self.axes.get(left) == axis == _rows_of(static_shape(left) or ())
         begins = left not in self.axes and self._begins(call)
         return Plan(arguments=((axis,), ()), result=axis) if begun or begins else None
 
@@ -110,6 +114,12 @@ class _Rows(Lengthener):
         early = {self._early[variable] - rank} if variable in self._early else set()
         # A number of another type behind it may mean something.
         return self.elementwise(call, early, lambda argument: argument.ty.dtype == "float32")
+
+
+def _rows_of(shape: tuple[int, ...]) -> int:
+    """The axis of the rows of matrices: the last but one, or the last of several steps before that: [197, 1, 768]."""
+    several = [at for at, extent in enumerate(shape[:-1]) if extent > 1]
+    return several[-1] if several else max(len(shape) - 2, 0)
 
 
 def _moved(call: Any, name: str, shape: tuple[int, ...], axis: int) -> int | None:

@@ -74,7 +74,22 @@ def normed_over(builder: Any, tokens: Any) -> tuple[Any, ...]:
     return over, builder.emit(relax.op.reshape(product, (1, TOKENS * WIDTH)))
 
 
-BODIES: dict[str, Body] = {"block": block, "alone": alone, "summed": summed_over, "normed": normed_over}
+def in_front(builder: Any, tokens: Any) -> tuple[Any, ...]:
+    """Tokens before the batch of one, as PyTorch's attention has them; a product of each token's own matrix behind."""
+    emit = builder.emit
+    turned = emit(relax.op.permute_dims(normed(emit, tokens), [1, 0, 2]))
+    made = emit(relax.op.nn.relu(emit(relax.op.add(emit(relax.op.matmul(turned, constant(WIDTH, 8))), constant(8)))))
+    each = emit(relax.op.matmul(made, constant(TOKENS, 8, 4)))
+    return (each, emit(relax.op.permute_dims(made, [1, 0, 2])))
+
+
+BODIES: dict[str, Body] = {
+    "block": block,
+    "alone": alone,
+    "summed": summed_over,
+    "normed": normed_over,
+    "in front": in_front,
+}
 
 
 def module_of(body: Body) -> Any:
@@ -125,6 +140,10 @@ def test_every_product_of_a_transformer_has_more_rows_and_they_are_added_once() 
     script = module.script()
     assert script.count("R.call_tir(cls.pad_zeros") == 1
     assert (1, HEADS, LONGER, TOKENS) in made, "keys are cut: no query meets the rows added"
+
+
+def test_tokens_in_front_of_the_batch_are_rows_for_a_matrix_that_all_share() -> None:
+    assert products(lengthen_rows(module_of(in_front))) == [(LONGER, 1, 8), (TOKENS, 1, 4)]
 
 
 def test_a_product_that_is_given_out_stays() -> None:
