@@ -7,6 +7,7 @@ cut off.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tvm import relax, topi
@@ -79,7 +80,7 @@ class _Columns(Lengthener):
         if weights is None or weights.ndim != 2 or len(shape) < 2 or call.ty.dtype != "float32":  # rows and columns
             return False
         inside, columns = weights.shape
-        long = shape[-2] >= _FEWEST_ROWS and inside >= _FEWEST_STEPS
+        long = math.prod(shape[:-1]) >= _FEWEST_ROWS and inside >= _FEWEST_STEPS
         return long and self.longer(columns) != columns
 
     def _array(self, argument: Any) -> Any:

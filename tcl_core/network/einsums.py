@@ -20,7 +20,7 @@ _MORE_AXES = "."
 
 @dataclass(frozen=True, kw_only=True)
 class _Equation:
-    """Letters of each tensor, and those of a product: what both factors and the result know, and so on."""
+    """Letters of each tensor, and those of a product: its batch's, its rows', its columns' and those summed over."""
 
     left: str
     right: str
@@ -95,11 +95,7 @@ def _read(text: str) -> _Equation | None:
     """An equation of two tensors that sums products up; None for others."""
     terms, arrow, result = text.replace(" ", "").partition(_ARROW)
     factors = terms.split(",")
-    if (
-        len(factors) != 2
-        or _MORE_AXES in text.replace(_ARROW, "")
-        or any(len(set(each)) < len(each) for each in factors)
-    ):
+    if len(factors) != 2 or _MORE_AXES in text or any(len(set(each)) < len(each) for each in factors):
         return None
     left, right = factors
     alone = "".join(sorted(set(left) ^ set(right)))  # as the standard has it where no result is named
