@@ -30,7 +30,7 @@ def test_results_are_onnxruntimes(tools: Any, channels: int, times: int, repeats
         tools.tensor("b", generator.standard_normal(channels * times).astype(np.float32)),
     ]
     nodes = [
-        tools.node("Conv", ["x", "w", "b"], ["h"], group=channels, strides=[2, 2], pads=[1, 1, 0, 0]),
+        tools.node("Conv", ["x", "w", "b"], ["h"], group=channels, strides=[2, 1], dilations=[1, 2], pads=[1, 2, 0, 1]),
         tools.node("Relu", ["h"], ["y"]),
     ]
     size = (1, channels, 9, 7)
