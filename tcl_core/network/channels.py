@@ -14,8 +14,9 @@ import numpy as np
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.lengthening import Lengthener, Plan
+from tcl_core.network.constants import static_shape
+from tcl_core.network.convolutions import window_of
+from tcl_core.network.lengthening import FINITE, Lengthener, Plan
 from tcl_core.network.rewriting import op_name, rewritten
 
 _LEAST_USED = 0.6
@@ -29,14 +30,6 @@ _CLIP = "relax.clip"
 """To bounds that are no tensors."""
 _POOLS = frozenset({"relax.nn.max_pool2d", "relax.nn.avg_pool2d", "relax.nn.adaptive_avg_pool2d"})
 _REDUCTIONS = frozenset({"relax.mean", "relax.sum", "relax.max", "relax.min"})
-_FINITE = frozenset(
-    f"relax.{name}"
-    for name in (
-        "add", "subtract", "multiply", "maximum", "minimum", "negative", "abs", "erf", "tanh", "sigmoid", "square",
-        "nn.relu", "nn.leakyrelu", "nn.gelu", "nn.gelu_tanh", "nn.silu",
-    )
-)  # fmt: skip
-"""Of finite numbers each makes finite ones."""
 
 
 def fill_vectors(module: Any, lanes: int) -> Any:
@@ -71,7 +64,7 @@ class _Channels(Lengthener):
         if not any(argument in self.axes for argument in call.args):
             return None
         rank = len(static_shape(call) or ())
-        if name in _FINITE or (name == "relax.divide" and call.args[1] not in self.axes):
+        if name in FINITE or (name == "relax.divide" and call.args[1] not in self.axes):
             return self._finite(call)
         plane_alone = name in _REDUCTIONS and _axes(call) <= _PLANE and rank == _PICTURES
         if name in _POOLS or name == _CLIP or plane_alone:
@@ -83,11 +76,9 @@ class _Channels(Lengthener):
         if op_name(call) != _CONVOLUTION or int(attributes.groups) == 1:
             return super().remade(call, arguments, plan)
         out, inside, *_ = static_shape(call.args[1]) or ()
-        kinds = ("strides", "padding", "dilation")
-        window = {kind: [int(extent) for extent in getattr(attributes, kind)] for kind in kinds}
         if plan.result is None:
-            return self._parted(call, arguments[0], window)
-        return relax.op.nn.conv2d(*arguments, **window, groups=self.longer(out) // inside)
+            return self._parted(call, arguments[0])
+        return relax.op.nn.conv2d(*arguments, *window_of(call), groups=self.longer(out) // inside)
 
     def _convolution(self, call: Any) -> Plan | None:
         """Dense ones begin with more channels; depthwise ones and those in groups go on with more groups.
@@ -95,7 +86,7 @@ class _Channels(Lengthener):
         Groups that neither fill vectors nor vectors them are made longer each, and cut at once: `_parted`.
         """
         data, kernel = call.args
-        weights = constant_array(kernel, self.values.get)
+        weights = self.array(kernel)
         if weights is None or str(call.ty.dtype) != "float32" or weights.ndim != _PICTURES:
             return None
         out, inside = weights.shape[:2]
@@ -115,23 +106,23 @@ class _Channels(Lengthener):
         """Whether so many channels of a group share vectors with others, and may have some of their own."""
         return bool(group % self._lanes and self._lanes % group) and self.longer(group) != group
 
-    def _parted(self, call: Any, data: Any, window: dict[str, list[int]]) -> Any:
+    def _parted(self, call: Any, data: Any) -> Any:
         """A convolution with more channels in each group, and of each group the first."""
-        groups, weights = int(call.attrs.groups), np.asarray(constant_array(call.args[1], self.values.get))
+        groups, weights = int(call.attrs.groups), np.asarray(self.array(call.args[1]))
         batch, out, *picture = static_shape(call) or ()
         group = out // groups
         after = self.longer(group) - group
         parts = weights.reshape(groups, group, -1)
         more = np.pad(parts, [(0, 0), (0, after), (0, 0)]).reshape(-1, *weights.shape[1:])
         emit = self.builder_.emit
-        made = emit(relax.op.nn.conv2d(data, relax.const(more), **window, groups=groups))
+        made = emit(relax.op.nn.conv2d(data, relax.const(more), *window_of(call), groups=groups))
         made = emit(relax.op.reshape(made, (batch, groups, group + after, *picture)))
         first = emit(relax.op.strided_slice(made, axes=[2], begin=[0], end=[group]))
         return relax.op.reshape(first, (batch, out, *picture))
 
     def _finite(self, call: Any) -> Plan | None:
         """What is longer already, constants, and what is the same for all channels; nothing is divided by new zeros."""
-        plan = self.elementwise(call, set(), lambda argument: constant_array(argument, self.values.get) is not None)
+        plan = self.beside_constants(call)
         divides = op_name(call) == "relax.divide"
         return None if plan is None or (divides and plan.arguments[1]) else plan
 

@@ -13,8 +13,8 @@ from typing import Any
 from tvm import relax, topi
 from tvm.relax.expr_functor import mutator
 
-from tcl_core.network.constants import constant_array, static_shape
-from tcl_core.network.lengthening import Lengthener, Plan
+from tcl_core.network.constants import static_shape
+from tcl_core.network.lengthening import FINITE, Lengthener, Plan
 from tcl_core.network.rewriting import MOVES, op_name, rewritten
 
 _GAIN = 1.4
@@ -24,20 +24,10 @@ x 88 x 352 308 and 164; 196 x 168 x 672 by vectors of 14 238, made longer 267.""
 _FEWEST_ROWS, _FEWEST_STEPS = 8, 64
 """Below, what is cut off costs as much as the product: of rows, and of the sum."""
 _MATMUL = "relax.matmul"
-_BY_COLUMN = frozenset(
-    f"relax.{name}"
-    for name in (
-        "add", "subtract", "multiply", "maximum", "minimum", "negative", "abs", "tanh", "erf", "sigmoid", "square",
-        "nn.relu", "nn.leakyrelu", "nn.gelu", "nn.gelu_tanh", "nn.silu",
-    )
-)  # fmt: skip
 
 
 def lengthen_columns(module: Any, lanes: int) -> Any:
-    """The relax module with products of whole vectors of `lanes` columns; its arguments and results stay as they are.
-
-    Takes what `constants.inline_constants` leaves.
-    """
+    """The relax module with products of whole vectors of `lanes` columns; arguments and results stay as they are."""
     return relax.transform.DeadCodeElimination()(rewritten(module, _Columns(module, lanes)))
 
 
@@ -66,8 +56,8 @@ class _Columns(Lengthener):
             return None
         if op_name(call) == _MATMUL:
             return Plan(arguments=((), (1,)), result=len(shape) - 1) if self._begins(call, shape) else None
-        if op_name(call) in _BY_COLUMN and any(argument in self.axes for argument in call.args):
-            return self.elementwise(call, set(), lambda argument: self._array(argument) is not None)
+        if op_name(call) in FINITE and any(argument in self.axes for argument in call.args):
+            return self.beside_constants(call)
         return None
 
     def cut(self, value: Any, axis: int, shape: tuple[int, ...]) -> Any:
@@ -76,12 +66,9 @@ class _Columns(Lengthener):
         return self.builder_.call_te(cut, value, starts, ends, primfunc_name_hint="cut", primfunc_attrs=MOVES)
 
     def _begins(self, call: Any, shape: tuple[int, ...]) -> bool:
-        weights = self._array(call.args[1])
+        weights = self.array(call.args[1])
         if weights is None or weights.ndim != 2 or len(shape) < 2 or call.ty.dtype != "float32":  # rows and columns
             return False
         inside, columns = weights.shape
         long = math.prod(shape[:-1]) >= _FEWEST_ROWS and inside >= _FEWEST_STEPS
         return long and self.longer(columns) != columns
-
-    def _array(self, argument: Any) -> Any:
-        return constant_array(argument, self.values.get)

@@ -18,6 +18,15 @@ from tvm.relax.expr_functor import PyExprMutator
 from tcl_core.network.constants import constant_array, static_shape
 from tcl_core.network.rewriting import APART, op_name
 
+FINITE = frozenset(
+    f"relax.{name}"
+    for name in (
+        "add", "subtract", "multiply", "maximum", "minimum", "negative", "abs", "erf", "tanh", "sigmoid", "square",
+        "nn.relu", "nn.leakyrelu", "nn.gelu", "nn.gelu_tanh", "nn.silu",
+    )
+)  # fmt: skip
+"""Operators that work element by element, each of which makes finite numbers of finite ones."""
+
 ZEROS_BEHIND = "pad_zeros"
 """The function that makes an axis longer."""
 
@@ -88,6 +97,14 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
                 return None
             arguments.append(() if broadcast else (len(shape) + behind,))
         return Plan(arguments=tuple(arguments), result=max(map(len, shapes)) + behind)
+
+    def beside_constants(self, call: Any) -> Plan | None:
+        """`elementwise` where nothing but constants becomes longer."""
+        return self.elementwise(call, set(), lambda argument: self.array(argument) is not None)
+
+    def array(self, argument: Any) -> Any:
+        """What an argument holds while calls are planned; None where it is no constant."""
+        return constant_array(argument, self.values.get)
 
     def visit_function_(self, op: Any) -> Any:
         """Plan, then rewrite."""

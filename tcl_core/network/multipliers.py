@@ -13,6 +13,7 @@ from tvm import relax, te
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import static_shape
+from tcl_core.network.convolutions import window_of
 from tcl_core.network.rewriting import MOVES, op_name, rewritten
 
 _CONVOLUTION = "relax.nn.conv2d"
@@ -38,17 +39,14 @@ class _Repeater(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         kernel = static_shape(op.args[1]) if op_name(op) == _CONVOLUTION else None
         if kernel is None or static_shape(op.args[0]) is None:
             return call
-        (out, inside, *_), attributes = kernel, op.attrs
-        times = out // int(attributes.groups)
+        out, inside, *_ = kernel
+        times = out // int(op.attrs.groups)
         if inside > 1 or times in (1, out) or not self._block(out):
             return call
         repeated = self.builder_.call_te(
             _repeated, call.args[0], times, primfunc_name_hint="repeated", primfunc_attrs=MOVES
         )
-        window = {
-            kind: [int(each) for each in getattr(attributes, kind)] for kind in ("strides", "padding", "dilation")
-        }
-        return relax.op.nn.conv2d(self.builder_.emit(repeated), call.args[1], **window, groups=out)
+        return relax.op.nn.conv2d(self.builder_.emit(repeated), call.args[1], *window_of(op), groups=out)
 
 
 def _repeated(picture: Any, times: int) -> Any:

@@ -206,7 +206,7 @@ def narrowed(
     """
     keep: list[Callable[[Decision], bool]] = []
     fewest = fewest_rows(product, tile)
-    by_columns = not of_dataset and shares_columns(product, tile, threads)
+    by_columns = not of_dataset and _shares_columns(product, tile, threads)
     if len(product.rows) > 1:
         keep += [_even_rows(product, threads, by_columns=by_columns), lambda value: value[-1] >= fewest]
     elif product.rows:
@@ -221,7 +221,7 @@ def narrowed(
     )
 
 
-def shares_columns(product: Product, tile: Tile, threads: int) -> bool:
+def _shares_columns(product: Product, tile: Tile, threads: int) -> bool:
     """Whether threads may share a product's columns instead of its rows."""
     tiles = product.column_extent // tile.columns
     even = any(tiles % parts == 0 and is_even(parts, threads) for parts in range(1, tiles + 1))
