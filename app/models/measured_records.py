@@ -117,6 +117,11 @@ class MeasuredRecords:
         """The records that follow belong to a new run, whose clock starts at zero."""
         self._run_start = self._round_start = self._timed = len(self)
 
+    @property
+    def run_start(self) -> int:
+        """Serial number of the first record of the run at work: a name for the run."""
+        return self._run_start
+
     def close_round(self) -> tuple[Floats, Floats]:
         """Scores and latencies (seconds, NaN for a failure), `(N,)` each, of the scored records since the last call.
 

@@ -19,15 +19,20 @@ Floats = NDArray[np.float64]
 TUNED = "tuned"
 """Name of the line that is a run's outcome; the others hold for every run of the network on its platform."""
 
+FIFTHS = 5
+_TELLING = 8
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScorePoints:
     """Points of the scatter, oldest first. Views: read them before the next record is added.
 
     Attributes:
-        x: predicted score of one task; for all tasks, the rank of the score inside its task, 0 worst and 1 best
-            (scores are comparable only inside one task).
+        x: share of its round's scores that are lower, in (0, 1): the model learns from round to round, and its
+            scores say nothing but an order among candidates of one task that were scored by one model.
         y: measured relative speed: the task's best latency / latency, in (0, 1]; 0 for a failure.
+        trend: median of `y` in each fifth of the ranks of rounds that have as many records, `(FIFTHS,)`; NaN where
+            points are too few to tell.
         cut_off: timed by the quick first run only.
         serials: which of `ScoreSeries.records` each point is.
         unscored: records without a predicted score (the model was not trained yet, or a person chose them).
@@ -35,43 +40,38 @@ class ScorePoints:
 
     x: Floats
     y: Floats
+    trend: Floats
     cut_off: NDArray[np.bool_]
     serials: NDArray[np.intp]
     unscored: int
 
 
 class _TaskScores:
-    """One task's scored records: (place among all scored records, score, latency or inf)."""
+    """One task's scored records: (place among all scored records, score, latency or inf, round, counted from 0)."""
 
     def __init__(self) -> None:
-        self.rows = GrowingArray(3)
+        self.rows = GrowingArray(4)
         self.unscored = 0
-        self._sorted = self._ranks = np.empty(0)
+        self._round = (-1, -1)
+        self._rounds = self._ranked = 0
 
     @property
     def places(self) -> NDArray[np.intp]:
         return self.rows.values[:, 0].astype(np.intp)
 
-    @property
-    def scores(self) -> Floats:
-        return self.rows.values[:, 1]
+    def append(self, round_of: tuple[int, int], place: int, score: float, latency_s: float) -> None:
+        """Add a record of a round, which is named by its run and its number."""
+        if round_of != self._round:
+            self._round = round_of
+            self._rounds += 1
+        self.rows.append(place, score, latency_s, self._rounds)
 
-    def ranks(self) -> Floats:
-        """Rank of each score inside the task, scaled to [0, 1]; ties share their mean rank.
-
-        Of more than 100 scores the newest percent is ranked among the others only, which moves no point by more than
-        a hundredth. To sort 15,000 anew in every batch took half of what the scatter takes.
-        """
-        scores = self.scores
-        if len(scores) > 1.01 * len(self._sorted):
-            self._sorted = np.sort(scores)
-            self._ranks = self._rank(scores)
-        return np.concatenate([self._ranks, self._rank(scores[len(self._ranks) :])])
-
-    def _rank(self, scores: Floats) -> Floats:
-        first, end = (np.searchsorted(self._sorted, scores, side) for side in ("left", "right"))
-        last = max(1, len(self._sorted) - 1)
-        return np.asarray(np.clip((first + end - 1) / 2, 0, last) / last)
+    def new_ranks(self) -> tuple[int, Floats]:
+        """The first row whose rank may have changed since the last call, and what `_ranks` says from there on."""
+        first = self._ranked
+        rounds = self.rows.values[first:, 3]
+        self._ranked = first + int(np.searchsorted(rounds, rounds[-1]))  # the last round may go on
+        return first, _ranks(rounds, self.rows.values[first:, 1])
 
     def speeds(self) -> Floats:
         latencies = self.rows.values[:, 2]
@@ -79,10 +79,26 @@ class _TaskScores:
         return best / latencies if np.isfinite(best) else np.zeros(len(latencies))
 
 
+def _ranks(rounds: Floats, scores: Floats) -> Floats:
+    """Of each score the share of its round's that are lower, and how many its round has, `(N, 2)`.
+
+    Equal ones count half, as does each itself.
+    """
+    order = np.lexsort((scores, rounds))
+    rounds, scores = rounds[order], scores[order]
+    alike = np.flatnonzero((np.diff(rounds, prepend=np.nan) != 0) | (np.diff(scores, prepend=np.nan) != 0))
+    middle = (alike + np.append(alike[1:], len(order))) / 2
+    first, end = (np.searchsorted(rounds, rounds, side) for side in ("left", "right"))
+    ranks, count = np.empty((len(order), 2)), end - first
+    ranks[order, 0] = (np.repeat(middle, np.diff(alike, append=len(order))) - first) / count
+    ranks[order, 1] = count
+    return ranks
+
+
 class ScoreSeries(QObject):
     """Predicted against measured, by task. Signals: changed, once a batch.
 
-    Of 100,000 records only those of the tasks that got a record since the last look are ranked anew.
+    Of 100,000 records only those of the rounds that got a record since the last look are ranked anew.
     """
 
     changed = Signal()
@@ -94,7 +110,7 @@ class ScoreSeries(QObject):
     def _forget(self) -> None:
         self.records = MeasuredRecords()
         self._tasks: dict[str, _TaskScores] = {}
-        self._placed = GrowingArray(4)  # x among all tasks, y, cut off, serial
+        self._placed = GrowingArray(5)  # x, records of its round, y, cut off, serial
         self._stale: set[str] = set()
         self._dirty = False
 
@@ -113,8 +129,13 @@ class ScoreSeries(QObject):
             scores.unscored += 1
             return serial
         latency_s = record.latency_s
-        scores.rows.append(len(self._placed), record.rationale.score, np.inf if latency_s is None else latency_s)
-        self._placed.append(0.0, 0.0, record.cut_off, serial)
+        scores.append(
+            (self.records.run_start, record.round),
+            len(self._placed),
+            record.rationale.score,
+            np.inf if latency_s is None else latency_s,
+        )
+        self._placed.append(0.0, 0.0, 0.0, record.cut_off, serial)
         self._stale.add(key)
         return serial
 
@@ -128,24 +149,38 @@ class ScoreSeries(QObject):
         """Points of one task, or of all tasks for ""."""
         placed = self._place()
         if not task_key:
-            unscored = sum(task.unscored for task in self._tasks.values())
-            return _score_points(placed[:, 0], placed, unscored)
+            return _score_points(placed, sum(task.unscored for task in self._tasks.values()))
         scores = self._tasks.get(task_key, _TaskScores())
-        return _score_points(scores.scores, placed[scores.places], scores.unscored)
+        return _score_points(placed[scores.places], scores.unscored)
 
     def _place(self) -> Floats:
         placed = self._placed.values
         for key in self._stale:
             task = self._tasks[key]
-            placed[task.places, 0], placed[task.places, 1] = task.ranks(), task.speeds()
+            first, ranks = task.new_ranks()
+            placed[task.places[first:], :2], placed[task.places, 2] = ranks, task.speeds()
         self._stale.clear()
         return placed
 
 
-def _score_points(x: Floats, placed: Floats, unscored: int) -> ScorePoints:
+def _score_points(placed: Floats, unscored: int) -> ScorePoints:
+    x, count, y, cut_off, serials = placed.T
+    tells = count >= FIFTHS
     return ScorePoints(
-        x=x, y=placed[:, 1], cut_off=placed[:, 2] > 0, serials=placed[:, 3].astype(np.intp), unscored=unscored
+        x=x,
+        y=y,
+        trend=_trend(x[tells], y[tells]),
+        cut_off=cut_off > 0,
+        serials=serials.astype(np.intp),
+        unscored=unscored,
     )
+
+
+def _trend(x: Floats, y: Floats) -> Floats:
+    """Median of `y` in each fifth of [0, 1], `(FIFTHS,)`; NaN in those of fewer than `_TELLING` points."""
+    fifth = np.minimum((x * FIFTHS).astype(np.intp), FIFTHS - 1)
+    inside = [y[fifth == number] for number in range(FIFTHS)]
+    return np.array([np.median(each) if len(each) >= _TELLING else np.nan for each in inside])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,11 +25,11 @@ from app.widgets.round_plot import RoundPlot
 from app.widgets.score_plot import ScorePlot
 from app.widgets.stage_plot import StagePlot
 
-_LEGEND = later("● measured   ▽ cut off   ✕ failed   ★ best")
+_LEGEND = later("● measured   ▽ cut off   ✕ failed   ★ best   ─ median")
 _HINT = later(
-    "Each point is a record. For all tasks the score is shown as its rank inside its "
-    "task, because scores are comparable only inside one task. Relative speed: the "
-    "task's best latency / latency."
+    "Each point is a record: where its score stood among those of its round, which one "
+    "state of the model gave, and how fast it then was, its task's best latency / latency. "
+    "The line is the median of each fifth: it rises where the model knows which are faster."
 )
 _ROUND_HINT = later(
     "How well the scores ordered what a round then measured: Spearman's rank correlation "
@@ -191,7 +191,7 @@ class PlotsPanel(QWidget):
             self._selected = -1  # its run is forgotten
             self.score_plot.picker.forget()
         self._serials = points.serials
-        drawn = self.score_plot.show_points(points.x, points.y, points.cut_off)
+        drawn = self.score_plot.show_points(points.x, points.y, points.cut_off, points.trend)
         self._mark_selected()
         total = len(points.x)
         self.score_plot.plot.show_hint("" if total else plot_wording.empty_scatter(points.unscored))
@@ -279,9 +279,6 @@ class PlotsPanel(QWidget):
 
     def _choose(self) -> None:
         chosen = self.chosen_task
-        self.score_plot.set_label(
-            tr("predicted score") if chosen else tr("rank of the predicted score inside its task")
-        )
         self.score_plot.picker.forget()
         for card, page in ((self.left, Left.SCORES), (self.left, Left.ROUNDS), (self.right, Right.BEST)):
             card.redraw(page)

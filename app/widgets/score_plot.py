@@ -1,4 +1,4 @@
-"""Scatter of predicted score against measured speed: one item a series, a density image beyond 1,000 points."""
+"""Scatter of a score's rank against measured speed: one item a series, a density image beyond 1,000 points."""
 
 from __future__ import annotations
 
@@ -41,15 +41,17 @@ class ScorePlot(PlotFrame):
         )
         self._plot.setYRange(-0.03, 1.05, padding=0)
         self._plot.setLimits(yMin=-0.1, yMax=1.15)
-        self._plot.enableAutoRange(x=True, y=False)
+        self._plot.setXRange(0, 1)
         self._plot.setLabel("left", tr("measured relative speed"))
+        self._plot.setLabel("bottom", tr("rank of the predicted score inside its round"))
         self._density = pg.ImageItem()
         self._density.setZValue(-10)
         self._measured = pg.ScatterPlotItem(symbol="o", size=7)
         self._cut_off = pg.ScatterPlotItem(symbol="t", size=7)
         self._failed = pg.ScatterPlotItem(symbol="x", size=8)
         self._best = pg.ScatterPlotItem(symbol="star", size=15)
-        for item in (self._density, self._cut_off, self._failed, self._measured, self._best):
+        self._trend = pg.PlotDataItem(connect="finite")
+        for item in (self._density, self._cut_off, self._failed, self._measured, self._best, self._trend):
             self._plot.addItem(item)
         self.picker = PointPicker(self._plot, describe)
 
@@ -68,14 +70,15 @@ class ScorePlot(PlotFrame):
         self._failed.setPen(pg.mkPen(tokens.bad, width=0.4))
         self._best.setBrush(pg.mkBrush(tokens.good))
         self._best.setPen(pg.mkPen(tokens.surface, width=1))
+        self._trend.setPen(pg.mkPen(tokens.text, width=2))
 
-    def set_label(self, text: str) -> None:
-        """What the horizontal axis shows."""
-        self._plot.setLabel("bottom", text)
+    def show_points(self, x: Floats, y: Floats, cut_off: NDArray[np.bool_], trend: Floats) -> int:
+        """Show points `(N,)`, oldest first, and a line over equal parts of [0, 1], NaN where it has a gap.
 
-    def show_points(self, x: Floats, y: Floats, cut_off: NDArray[np.bool_]) -> int:
-        """Show points `(N,)`, oldest first; y 0 is a failure. Returns how many are drawn one by one."""
+        y 0 is a failure. Returns how many points are drawn one by one.
+        """
         self.show_values(["bottom"], shown=len(x) > 0)
+        self._trend.setData((np.arange(len(trend)) + 0.5) / len(trend), trend)
         first = len(x) - POINTS_SHOWN if len(x) > _ALL_SHOWN else 0
         newest = slice(first, None)
         if first:
@@ -92,13 +95,12 @@ class ScorePlot(PlotFrame):
         return len(x)
 
     def _show_density(self, x: Floats, y: Floats) -> None:
-        left, width = float(x.min()), max(float(np.ptp(x)), 1e-9)
         # Ten times as fast as histogram2d, whose bins may be of any width.
-        column = np.minimum((x - left) * (_BINS / width), _BINS - 1).astype(np.intp)
+        column = np.minimum(x * _BINS, _BINS - 1).astype(np.intp)
         row = np.minimum(y * _BINS, _BINS - 1).astype(np.intp)
         counts = np.bincount(column * _BINS + row, minlength=_BINS * _BINS).reshape(_BINS, _BINS)
         self._density.setImage(np.log1p(counts), autoLevels=True)
-        self._density.setRect(QRectF(left, 0.0, width, 1.0))
+        self._density.setRect(QRectF(0.0, 0.0, 1.0, 1.0))
 
 
 def _fading(rgb: tuple[int, int, int], strongest: float) -> NDArray[np.uint8]:

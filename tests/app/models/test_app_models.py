@@ -18,7 +18,7 @@ from app.models import quantities, wording
 from app.models.failure_tree import KEPT, FailureTreeModel
 from app.models.growing_array import GrowingArray
 from app.models.log_table import Entry, EntryKind, LogTableModel
-from app.models.plot_series import EstimateSeries, ScoreSeries
+from app.models.plot_series import FIFTHS, EstimateSeries, ScoreSeries
 from app.models.row_table import SORT_ROLE
 from app.models.run_request import RunRequest
 from app.models.run_state import OpenedNetwork
@@ -178,22 +178,40 @@ def scored(key: str, score: float | None, latency_s: float | None) -> Record:
     )
 
 
-def test_scatter_of_one_task_is_score_against_best_over_latency(qtbot: QtBot) -> None:
+def test_scatter_of_one_task_is_rank_of_score_against_best_over_latency(qtbot: QtBot) -> None:
     series = ScoreSeries()
     for score, latency_s in ((0.2, 4e-3), (0.9, 1e-3), (0.5, None), (None, 1e-3)):
         series.add(scored("a", score, latency_s))
     points = series.points("a")
-    assert points.x.tolist() == [0.2, 0.9, 0.5]
+    assert points.x == pytest.approx([1 / 6, 5 / 6, 0.5])
     assert points.y.tolist() == [0.25, 1.0, 0.0]
     assert points.unscored == 1
     assert len(series.points("unknown").x) == 0
 
 
-def test_scatter_of_all_tasks_ranks_scores_inside_their_task_in_order_of_measurement(qtbot: QtBot) -> None:
+def test_scatter_ranks_scores_inside_their_round_in_order_of_measurement(qtbot: QtBot) -> None:
     series = ScoreSeries()
-    for key, score in (("a", 1.0), ("b", 500.0), ("a", 3.0), ("b", 100.0), ("a", 2.0)):
-        series.add(scored(key, score, 1e-3))
-    assert series.points().x.tolist() == [0.0, 1.0, 1.0, 0.0, 0.5]
+    rounds = (("a", 0, 1.0), ("b", 1, 500.0), ("a", 0, 3.0), ("b", 1, 100.0), ("a", 2, 2.0))
+    for key, number, score in rounds:
+        series.add(replace(scored(key, score, 1e-3), round=number))
+    assert series.points().x.tolist() == [0.25, 0.75, 0.75, 0.25, 0.5]
+    series.records.begin_run()
+    series.add(replace(scored("a", 0.0, 1e-3), round=2))
+    assert series.points("a").x.tolist() == [0.25, 0.75, 0.5, 0.5]
+
+
+def test_the_line_through_the_scatter_is_the_median_of_each_fifth_that_has_enough_points(qtbot: QtBot) -> None:
+    series = ScoreSeries()
+    for score in range(50):
+        series.add(scored("a", float(score), 1e-3 / (score + 1)))
+    assert series.points().trend == pytest.approx([0.11, 0.31, 0.51, 0.71, 0.91])
+    for number in range(10):
+        for score in range(FIFTHS - 1):
+            series.add(replace(scored("a", float(score), 2e-5), round=number + 1))
+    for score in range(FIFTHS):
+        series.add(scored("b", float(score), 1e-3))
+    assert series.points("a").trend == pytest.approx([0.11, 0.31, 0.51, 0.71, 0.91])
+    assert np.isnan(series.points("b").trend).all()
 
 
 def test_series_announce_once_a_flush(qtbot: QtBot) -> None:

@@ -194,18 +194,22 @@ def test_scatter_names_its_points_and_reranks_only_what_changed(qtbot: QtBot) ->
     assert series.points("a").serials.tolist() == [0, 3]
     series.add(record("a", 5e-4, 2.0))
     points = series.points()
-    assert points.x.tolist() == [0.0, 0.0, 1.0, 0.5]
+    assert points.x == pytest.approx([1 / 6, 0.5, 5 / 6, 0.5])
     assert points.y.tolist() == [0.5, 1.0, 0.5, 1.0]
 
 
-@given(st.lists(st.integers(0, 400).map(float), min_size=1, max_size=400))
-def test_ranks_while_scores_arrive_are_those_of_all_scores_at_once(scores: list[float]) -> None:
+@given(st.lists(st.lists(st.integers(0, 20).map(float), min_size=1, max_size=40), min_size=1, max_size=8), st.data())
+def test_ranks_while_scores_arrive_are_those_of_whole_rounds_at_once(
+    rounds: list[list[float]], data: st.DataObject
+) -> None:
     series = ScoreSeries()
-    for score in scores:
-        series.add(record("a", 1e-3, score))
-        x = series.points().x
-        exact = (scipy.stats.rankdata(series.points("a").x) - 1) / max(1, len(x) - 1)
-        assert np.abs(x - exact).max() <= (0.0 if len(x) <= 100 else 0.011)
+    for number, scores in enumerate(rounds):
+        for score in scores:
+            series.add(replace(record("a", 1e-3, score), round=number))
+            if data.draw(st.booleans()):
+                series.points()
+    exact = [(scipy.stats.rankdata(scores) - 0.5) / len(scores) for scores in rounds]
+    assert series.points().x == pytest.approx(np.concatenate(exact))
 
 
 def test_a_card_names_task_sketch_decisions_latency_score_and_parts() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 from pytestqt.qtbot import QtBot
 
 from app.heartbeat import LoopMonitor
@@ -23,9 +24,11 @@ def test_few_points_are_all_drawn_by_kind(qtbot: QtBot) -> None:
     qtbot.addWidget(plot)
     plot.apply_tokens(LIGHT)
     y = np.array([0.0, 0.3, 0.6, 1.0])
-    assert plot.show_points(np.arange(4.0), y, np.array([False, True, False, False])) == 4
+    trend = np.array([np.nan, 0.3, 0.6])
+    assert plot.show_points(np.array([0.1, 0.4, 0.6, 0.9]), y, np.array([False, True, False, False]), trend) == 4
     counts = [len(item.points()) for item in (plot._failed, plot._cut_off, plot._measured, plot._best)]
     assert counts == [1, 1, 1, 1]
+    assert plot._trend.getData()[0].tolist() == pytest.approx([1 / 6, 3 / 6, 5 / 6])
     assert plot._density.image is None
 
 
@@ -35,12 +38,12 @@ def test_beyond_the_limit_the_newest_are_drawn_over_a_density_image(qtbot: QtBot
     plot.apply_tokens(DARK)
     random = np.random.default_rng(0)
     count = 3 * POINTS_SHOWN
-    x = np.arange(count, dtype=float)
-    shown = plot.show_points(x, random.uniform(0.1, 0.9, count), np.zeros(count, dtype=bool))
+    x = np.arange(count) / count
+    shown = plot.show_points(x, random.uniform(0.1, 0.9, count), np.zeros(count, dtype=bool), np.full(5, 0.5))
     assert shown == POINTS_SHOWN == drawn(plot)
-    assert plot._measured.data["x"].min() == count - POINTS_SHOWN
+    assert plot._measured.data["x"].min() == x[count - POINTS_SHOWN]
     assert plot._density.image is not None
-    plot.show_points(x[:10], np.full(10, 0.5), np.zeros(10, dtype=bool))
+    plot.show_points(x[:10], np.full(10, 0.5), np.zeros(10, dtype=bool), np.full(5, np.nan))
     assert plot._density.image is None
 
 
