@@ -137,4 +137,23 @@ def _moved(call: Any, name: str, shape: tuple[int, ...], axis: int) -> int | Non
         ahead = math.prod(before[:axis])
         fitting = (at for at, extent in enumerate(shape) if extent == before[axis] and math.prod(shape[:at]) == ahead)
         return next(fitting, None)
+    return _beside(call, name, rank, axis)
+
+
+def _beside(call: Any, name: str, rank: int, axis: int) -> int | None:
+    """`_moved` for calls that add, take or leave out other axes, as PyTorch's attention takes queries from a product."""
+    if name == "relax.expand_dims":
+        added = sorted(int(each) % (rank + len(call.attrs.axis)) for each in call.attrs.axis)
+        for each in added:
+            axis += each <= axis
+        return axis
+    if name == "relax.squeeze" and call.attrs.axis:
+        return axis - sum(int(each) % rank < axis for each in call.attrs.axis)
+    if name == "relax.take" and call.attrs.axis is not None:
+        along, indices = int(call.attrs.axis) % rank, static_shape(call.args[1])
+        if along == axis or indices is None:
+            return None
+        return axis if axis < along else axis + len(indices) - 1
+    if name == "relax.strided_slice" and isinstance(call.args[1], relax.Tuple):
+        return None if axis in {int(each.value) % rank for each in call.args[1].fields} else axis
     return None

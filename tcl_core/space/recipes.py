@@ -18,6 +18,7 @@ from tcl_core.space.lane_tiling import find_lane_sums, with_lane_tiling
 from tcl_core.space.recurrence_tiling import Recurrence, find_recurrence, with_recurrence_tiling
 from tcl_core.space.register_tiles import Registers, find_product, registers_of, sums_up, tiles_of
 from tcl_core.space.register_tiling import inlined, with_register_tiling
+from tcl_core.space.results_tiling import has_several_results, with_results_tiling
 from tcl_core.space.row_tiling import find_rows, with_row_tiling
 from tcl_core.space.sharing import unshared
 from tcl_core.space.spatial_tiling import with_spatial_tiling
@@ -62,8 +63,8 @@ def recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, alo
     Args:
         threads: that share the kernel's work.
         stock: products, windows and rows are tiled by MetaSchedule, for what is compared with it.
-        of_dataset: those that the dataset that ships was measured with: MetaSchedule tiles means of pictures, and
-            windows whose results are read several times. It can go with the next dataset.
+        of_dataset: those that the dataset that ships was measured with: MetaSchedule tiles means of pictures, windows
+            whose results are read several times and kernels of several results. It can go with the next dataset.
         alone: sketches that share the work come a second time, for one thread, behind all others.
 
     Raises:
@@ -82,6 +83,8 @@ def _recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, al
     simple = cache(partial(inlined, context)) if sums_up(context.mod) else None
     own = () if stock else _own_if_possible(context, threads, simple, of_dataset=of_dataset)
     made = own or _metaschedules(context, threads, stock=stock, sums=simple is not None)
+    if not (own or of_dataset or stock) and simple is None and has_several_results(context.mod):
+        made += _recipes(with_results_tiling(context))
     more: tuple[Recipe, ...] = ()
     if of_dataset and not own and simple is not None:
         more = _of_lanes(context, threads, simple(), of_dataset=True, of_pictures=True)

@@ -25,9 +25,9 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 from tcl_core.domain import SHARED
 from tcl_core.space.contexts import in_parts, vectorise_last, with_rules
 
-_LARGEST_INNER = 64
+LARGEST_INNER = 64
 """MetaSchedule's limit for its innermost tiles."""
-_SMALLEST_VECTOR = 8
+SMALLEST_VECTOR = 8
 """A last loop shorter than this fills no register, and nothing is vectorised: MetaSchedule takes those around it, too,
 and divides out each lane's place anew. Cut, joined and transposed, 464 x 7 x 7 values took 84 and 69 us by its one
 candidate, and take 9 and 8 (2 threads of a Zen 5)."""
@@ -74,19 +74,19 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
             if steps > 1:
                 whole, piece = tiled.split(loop, factors=[-(-extent // steps), steps])
                 pieces.append(piece)
-            around, within = tiled.split(whole, factors=in_parts(tiled, whole, 2, _LARGEST_INNER))
+            around, within = tiled.split(whole, factors=in_parts(tiled, whole, 2, LARGEST_INNER))
             outer.append(around)
             inner.append(within)
         lanes = extent = int(tiled.get(last).extent)
-        if extent > _LARGEST_INNER:
-            factors = in_parts(tiled, last, 2, _LARGEST_INNER)
+        if extent > LARGEST_INNER:
+            factors = in_parts(tiled, last, 2, LARGEST_INNER)
             around, last = tiled.split(last, factors=factors)
             outer.append(around)
             lanes = factors[1]
         tiled.reorder(*outer, *inner, *pieces, last)
         if plan.shared:
             tiled.compute_at(tiled.get_sblock(plan.shared), inner[-1])
-        vectorise_last(tiled, lanes if extent >= _SMALLEST_VECTOR else 1)
+        vectorise_last(tiled, lanes if extent >= SMALLEST_VECTOR else 1)
         return [schedule, tiled]
 
 
@@ -116,7 +116,7 @@ def _plan(schedule: Any, block: Any) -> _Plan | None:
     extents = [int(schedule.get(loop).extent) for loop in loops]
     steps = [1] * len(loops) if shared is None else [int(n) for n in schedule.get(shared).annotations[SHARED]]
     turning = tuple((at, steps[at]) for at, extent in enumerate(extents) if extent > 1)
-    if not turning or (len(turning) == 1 and extents[turning[-1][0]] < _SMALLEST_VECTOR):
+    if not turning or (len(turning) == 1 and extents[turning[-1][0]] < SMALLEST_VECTOR):
         return None
     if shared is not None and all(piece >= extents[at] for at, piece in turning[:-1]):
         return None  # one piece is all there is

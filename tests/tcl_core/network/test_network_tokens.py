@@ -83,12 +83,33 @@ def in_front(builder: Any, tokens: Any) -> tuple[Any, ...]:
     return (each, emit(relax.op.permute_dims(made, [1, 0, 2])))
 
 
+def together(builder: Any, tokens: Any) -> tuple[Any, ...]:
+    """Queries, keys and values of one product, taken from it as PyTorch's attention does; and by slices of it."""
+    emit = builder.emit
+    turned = emit(relax.op.permute_dims(normed(emit, tokens), [1, 0, 2]))
+    product = emit(relax.op.matmul(turned, constant(WIDTH, 3 * WIDTH)))
+    parts = emit(relax.op.expand_dims(emit(relax.op.reshape(product, (TOKENS, 1, 3, WIDTH))), [0]))
+    parts = emit(relax.op.squeeze(emit(relax.op.permute_dims(parts, [3, 1, 2, 0, 4])), [3]))
+    queries, keys = (emit(relax.op.take(parts, relax.const(at, "int64"), axis=0)) for at in range(2))
+    first = emit(relax.op.strided_slice(product, axes=[-1], begin=[2 * WIDTH], end=[3 * WIDTH]))
+    values = emit(relax.op.squeeze(emit(relax.op.take(first, relax.const([3, 1], "int64"), axis=-1)), [-2]))
+    of_head = [emit(relax.op.reshape(each, (TOKENS, HEADS, WIDTH // HEADS))) for each in (queries, keys)]
+    scores = emit(
+        relax.op.matmul(
+            emit(relax.op.permute_dims(of_head[0], [1, 0, 2])), emit(relax.op.permute_dims(of_head[1], [1, 2, 0]))
+        )
+    )
+    few = emit(relax.op.strided_slice(product, axes=[0], begin=[0], end=[3]))
+    return emit(relax.op.negative(emit(relax.op.matmul(scores, values)))), few
+
+
 BODIES: dict[str, Body] = {
     "block": block,
     "alone": alone,
     "summed": summed_over,
     "normed": normed_over,
     "in front": in_front,
+    "together": together,
 }
 
 
@@ -144,6 +165,11 @@ def test_every_product_of_a_transformer_has_more_rows_and_they_are_added_once() 
 
 def test_tokens_in_front_of_the_batch_are_rows_for_a_matrix_that_all_share() -> None:
     assert products(lengthen_rows(module_of(in_front))) == [(LONGER, 1, 8), (TOKENS, 1, 4)]
+
+
+def test_queries_taken_from_a_product_of_all_three_are_more_rows() -> None:
+    made = products(lengthen_rows(module_of(together)))
+    assert made == [(LONGER, 1, 3 * WIDTH), (HEADS, LONGER, TOKENS), (HEADS, LONGER, 2)]
 
 
 def test_a_product_that_is_given_out_stays() -> None:
