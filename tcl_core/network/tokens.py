@@ -141,7 +141,7 @@ def _moved(call: Any, name: str, shape: tuple[int, ...], axis: int) -> int | Non
 
 
 def _beside(call: Any, name: str, rank: int, axis: int) -> int | None:
-    """`_moved` for calls that add, take or leave out other axes, as PyTorch's attention takes queries from a product."""
+    """`_moved` for calls that add or take other axes, as PyTorch's attention takes its queries from one product."""
     if name == "relax.expand_dims":
         added = sorted(int(each) % (rank + len(call.attrs.axis)) for each in call.attrs.axis)
         for each in added:
