@@ -83,6 +83,8 @@ class OutputCheck:
             them only.
         max_rel_error: greatest difference / absolute reference, over elements whose reference is not 0.
         beyond: elements outside the tolerance, of `elements`.
+        largest: greatest absolute value of onnxruntime's, infinities and NaN aside, 0 where there is none; None where
+            the shapes differ, and in what a version of before 2026-11-28 noted.
     """
 
     name: str
@@ -90,6 +92,7 @@ class OutputCheck:
     beyond: int
     max_abs_error: float
     max_rel_error: float
+    largest: float | None = None
 
     @property
     def matches(self) -> bool:
@@ -160,6 +163,17 @@ class LibraryReport:
         return all(output.matches for output in self.outputs)
 
     @property
+    def largest(self) -> float | None:
+        """Greatest absolute value of onnxruntime's results; None where it was not noted."""
+        known = [output.largest for output in self.outputs if output.largest is not None]
+        return max(known) if known and len(known) == len(self.outputs) else None
+
+    @property
+    def tells_little(self) -> bool:
+        """Whether zeros would match, too: no result is beyond the absolute tolerance, as where weights are zeros."""
+        return self.largest is not None and self.largest <= self.atol
+
+    @property
     def tuned_tasks(self) -> int:
         """Tasks with a record applied."""
         return sum(not task.fallback for task in self.tasks)
@@ -185,6 +199,7 @@ def output_json(check: OutputCheck) -> dict[str, Any]:
         "name": check.name,
         "elements": check.elements,
         "beyond_tolerance": check.beyond,
+        "largest": check.largest,
         "max_abs_error": finite(check.max_abs_error),
         "max_rel_error": finite(check.max_rel_error),
     }

@@ -21,8 +21,10 @@ def report(**changes: object) -> LibraryReport:
         rtol=1e-3,
         atol=1e-3,
         outputs=(
-            OutputCheck(name="logits", elements=1000, beyond=0, max_abs_error=2.4e-6, max_rel_error=3.1e-5),
-            OutputCheck(name="mask", elements=64, beyond=0, max_abs_error=0.0, max_rel_error=0.0),
+            OutputCheck(
+                name="logits", elements=1000, beyond=0, largest=4.5, max_abs_error=2.4e-6, max_rel_error=3.1e-5
+            ),
+            OutputCheck(name="mask", elements=64, beyond=0, largest=1.0, max_abs_error=0.0, max_rel_error=0.0),
         ),
         untuned=Timing(median_ms=412.0, low_ms=405.1, high_ms=431.7, repeats=11),
         tuned=Timing(median_ms=11.4, low_ms=11.1, high_ms=12.9, repeats=53),

@@ -128,6 +128,12 @@ OUTPUT_COLUMNS: tuple[Column[OutputCheck], ...] = (
         numeric=True,
     ),
     Column(
+        later("Largest"),
+        later("Greatest absolute value of onnxruntime's"),
+        lambda row: _NONE if row.largest is None else _error(row.largest),
+        numeric=True,
+    ),
+    Column(
         later("Relative error"),
         later("Greatest difference as a part of onnxruntime's value, where that is not 0"),
         lambda row: _error(row.max_rel_error),

@@ -41,12 +41,16 @@ def verdict(report: LibraryReport) -> str:
         return said + why
     tolerance = tr("rtol {rtol:g}, atol {atol:g}", rtol=report.rtol, atol=report.atol)
     said = tr("Same results as onnxruntime") if report.matches else tr("Results differ from onnxruntime")
-    return tr(
-        "{said}: greatest absolute error {max_abs_error:.2g} ({tolerance})",
+    scale = "" if report.largest is None else tr(" of results up to {largest:.2g}", largest=report.largest)
+    sentence = tr(
+        "{said}: greatest absolute error {max_abs_error:.2g}{scale} ({tolerance})",
         said=said,
         max_abs_error=report.max_abs_error,
+        scale=scale,
         tolerance=tolerance,
     )
+    little = tr(". None is greater than the absolute tolerance: zeros would match, too; check with a smaller one")
+    return sentence + (little if report.tells_little else "")
 
 
 def coverage(report: LibraryReport) -> str:

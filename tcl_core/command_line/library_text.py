@@ -87,12 +87,20 @@ def _times(ratio: float) -> str:
     return f"{ratio:,.{decimals}f}x"
 
 
+_LITTLE = (
+    "  no result is greater than the absolute tolerance, so that zeros would match, too: verify with a smaller --atol"
+)
+
+
 def _show_check(report: LibraryReport, output: Output) -> None:
     tolerance = f"tolerance rtol {report.rtol:g}, atol {report.atol:g}"
     if report.max_abs_error is not None:
         verdict = "matches" if report.matches else "DOES NOT MATCH"
-        sentence = f"{verdict} onnxruntime: greatest absolute error {report.max_abs_error:.1e} ({tolerance})"
-        output.result.print(sentence, soft_wrap=True)
+        scale = "" if report.largest is None else f" of results up to {report.largest:.2g}"
+        error = f"greatest absolute error {report.max_abs_error:.1e}{scale}"
+        output.result.print(f"{verdict} onnxruntime: {error} ({tolerance})", soft_wrap=True)
+        if report.tells_little:
+            output.result.print(_LITTLE, soft_wrap=True)
     else:
         output.result.print(f"not checked against onnxruntime ({tolerance})", soft_wrap=True)
     for check in report.outputs:

@@ -60,6 +60,7 @@ def _check_one(name: str, ours: Array, theirs: Array, rtol: float, atol: float) 
         name=name,
         elements=theirs.size,
         beyond=int(theirs.size - np.count_nonzero(close)),
+        largest=float(np.abs(right).max(initial=0.0, where=np.isfinite(right))),
         max_abs_error=float(error.max(initial=0.0)),
         max_rel_error=float(relative.max(initial=0.0)),
     )

@@ -60,7 +60,7 @@ def test_the_tables_show_a_report(state: LibraryState) -> None:
         ["fused_b2", "1", "2,000", "25.0%", "tuned: best record"],
         ["fused_mean", "1", "–", "–", "fallback: no record that ran"],
     ]
-    assert texts(state.outputs)[0] == ["logits", "0.5", "infinite", "12", "1,000", "differs"]
+    assert texts(state.outputs)[0] == ["logits", "0.5", "4.5", "infinite", "12", "1,000", "differs"]
 
 
 def test_a_check_keeps_times_and_bundle_of_the_same_library_alone(state: LibraryState) -> None:
@@ -128,8 +128,12 @@ def said(report: LibraryReport) -> str:
 
 def test_verdicts() -> None:
     assert said(library_samples.report()) == (
-        "Same results as onnxruntime: greatest absolute error 2.4e-06 (rtol 0.001, atol 0.001)"
+        "Same results as onnxruntime: greatest absolute error 2.4e-06 of results up to 4.5 (rtol 0.001, atol 0.001)"
     )
+    old = tuple(replace(each, largest=None) for each in library_samples.report().outputs)
+    assert "greatest absolute error 2.4e-06 (rtol" in said(library_samples.report(outputs=old))
+    small = tuple(replace(each, largest=1e-3) for each in library_samples.report().outputs)
+    assert said(library_samples.report(outputs=small)).endswith("zeros would match, too; check with a smaller one")
     assert said(library_samples.differing()).startswith("Results differ from onnxruntime: greatest absolute error 0.5")
     assert said(library_samples.report(outputs=())) == "Not checked against onnxruntime."
     broken = library_samples.report(outputs=(), crashed=True, failures=("crash (SIGSEGV)",))

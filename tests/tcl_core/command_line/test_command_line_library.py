@@ -53,7 +53,8 @@ def test_a_person_reads_times_verdicts_and_errors(engine: Engine, capsys: pytest
     assert "36.1x as fast" in untuned and "35.2x - 36.9x" in untuned
     assert max(map(len, (untuned, onnxruntime))) < 80
     assert onnxruntime.startswith("onnxruntime") and "0.97x - 1.05x" in onnxruntime
-    assert "matches onnxruntime: greatest absolute error 2.4e-06 (tolerance rtol 0.001, atol 0.001)" in told
+    assert "matches onnxruntime: greatest absolute error 2.4e-06 of results up to 4.5 (tolerance rtol 0.001" in told
+    assert "zeros would match" not in told
     assert "mask: absolute 0.0e+00" in told
     assert "not tuned: fused_mean (no record that ran)" in told
 
@@ -69,6 +70,14 @@ def test_a_check_alone_shows_no_times(engine: Engine, capsys: pytest.CaptureFixt
     assert "logits: absolute 5.0e-01, relative inf, 12 of 1,000 elements outside" in told
 
 
+def test_results_that_zeros_would_match_are_named(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    small = tuple(replace(each, largest=8e-5) for each in library_samples.report().outputs)
+    engine.report = library_samples.report(outputs=small)
+    main(["verify", "--workspace", "w"])
+    told = capsys.readouterr().out
+    assert "of results up to 8e-05" in told and "zeros would match, too: verify with a smaller --atol" in told
+
+
 def test_a_program_reads_one_object(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     engine.report = library_samples.differing()
     main(["verify", "--workspace", "w", "--times", "--json"])
@@ -78,6 +87,7 @@ def test_a_program_reads_one_object(engine: Engine, capsys: pytest.CaptureFixtur
         "name": "logits",
         "elements": 1000,
         "beyond_tolerance": 12,
+        "largest": 4.5,
         "max_abs_error": 0.5,
         "max_rel_error": None,
     }

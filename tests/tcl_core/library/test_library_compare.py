@@ -61,6 +61,13 @@ def test_elements_outside_are_counted_and_relative_errors_leave_zeros_out() -> N
     assert (check.max_abs_error, check.max_rel_error) == pytest.approx((2.0, 1.0))
 
 
+def test_the_largest_value_is_a_finite_one_of_the_reference() -> None:
+    values = np.array([0.5, -2.0, np.inf, np.nan])
+    assert check_one(values * 2, values).largest == 2.0
+    assert check_one(np.array([np.nan]), np.array([np.nan])).largest == 0.0
+    assert check_one(np.zeros((0,)), np.zeros((0,))).largest == 0.0
+
+
 def test_every_output_has_its_own_check() -> None:
     good, bad = np.zeros(3), np.array([0.0, 7.0, 0.0])
     checks = check_outputs(["a", "b"], [good, bad], [good, good], rtol=1e-3, atol=1e-3)

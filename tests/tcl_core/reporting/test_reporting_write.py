@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 from html.parser import HTMLParser
@@ -65,6 +66,7 @@ def test_a_page_tells_the_run(folder: Path) -> None:
         "tie",
         "0.97 to 1.05",
         "Same results as onnxruntime: greatest absolute error 2.4e-06",
+        "of results up to 4.5",
         "fused_b2",
         "untuned: no record that ran",
         "timeout",
@@ -97,6 +99,12 @@ def test_a_run_without_a_library_says_so_or_shows_what_was_checked_since(folder:
     assert "was checked afterwards" in later
     assert "✗ Results differ from onnxruntime" in later and "infinite" in later
     assert "nobody noted them" in later
+
+
+def test_results_that_zeros_would_match_are_named(folder: Path) -> None:
+    assert "zeros would match" not in page(folder, run=1).text
+    small = tuple(dataclasses.replace(each, largest=1e-4) for each in library_samples.report().outputs)
+    assert "zeros would match" in page(folder, library=library_samples.report(outputs=small)).text
 
 
 def test_a_library_that_broke_or_was_only_checked(folder: Path) -> None:
