@@ -119,7 +119,7 @@ def test_blocks_are_interleaved_and_medians_are_in_milliseconds() -> None:
     clock = FakeClock()
     # Powers of two add up exactly.
     contenders = {"fast": clock.contender("fast", 2**-6), "slow": clock.contender("slow", 2**-3)}
-    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=3, timing_s=3 * 2**-3), clock, clock.rest)
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=3, timing_s=3 * 2**-3), {}, clock, clock.rest)
     timings = {name: timing_of(runs) for name, runs in blocks.items()}
     assert [len(runs) for runs in blocks.values()] == [3, 3]
     assert timings["fast"].median_ms == 15.625
@@ -130,7 +130,26 @@ def test_blocks_are_interleaved_and_medians_are_in_milliseconds() -> None:
 
 
 def timing(clock: FakeClock, config: LibraryConfig, *seconds: float) -> Timing:
-    return timing_of(time_side_by_side({"one": clock.contender("one", *seconds)}, config, clock, clock.rest)["one"])
+    return timing_of(time_side_by_side({"one": clock.contender("one", *seconds)}, config, {}, clock, clock.rest)["one"])
+
+
+def test_a_first_run_that_took_longer_than_anyone_waits_is_the_only_one() -> None:
+    clock = FakeClock()
+    contenders = {"quick": clock.contender("quick", 2**-6), "untuned": clock.contender("untuned", 39.0)}
+    config = LibraryConfig(timing_rounds=6, timing_s=6 * 2**-3)
+    blocks = time_side_by_side(contenders, config, {"quick": 0.1, "untuned": 39.5}, clock, clock.rest)
+    assert blocks["untuned"] == ((39.5,),) and "untuned" not in clock.log
+    assert len(blocks["quick"]) == 6
+
+
+def test_where_all_are_slow_first_runs_are_the_first_round() -> None:
+    clock = FakeClock()
+    contenders = {"ours": clock.contender("ours", 11.0), "theirs": clock.contender("theirs", 12.0)}
+    blocks = time_side_by_side(
+        contenders, LibraryConfig(timing_rounds=3), {"ours": 13.0, "theirs": 14.0}, clock, clock.rest
+    )
+    assert [runs[0] for runs in blocks.values()] == [(13.0,), (14.0,)]
+    assert [len(runs) for runs in blocks.values()] == [3, 3]
 
 
 def test_every_contender_gets_its_time() -> None:
@@ -146,7 +165,7 @@ def test_a_cold_start_does_not_count() -> None:
 def test_a_very_slow_contender_is_left_alone_once_a_difference_could_be_told() -> None:
     clock = FakeClock()
     contenders = {"fast": clock.contender("fast", 0.5), "snail": clock.contender("snail", 3.0)}
-    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock, clock.rest)
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), {}, clock, clock.rest)
     assert timing_of(blocks["snail"]).repeats == 6
     assert timing_of(blocks["fast"]).repeats >= 11
     verdict = contest("snail", blocks["fast"], blocks["snail"])
@@ -158,7 +177,7 @@ def test_a_very_slow_contender_is_left_alone_once_a_difference_could_be_told() -
 def test_one_that_is_far_behind_is_not_waited_for(seconds: float, runs: int) -> None:
     clock = FakeClock()
     contenders = {"fast": clock.contender("fast", 0.05), "snail": clock.contender("snail", seconds)}
-    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), clock, clock.rest)
+    blocks = time_side_by_side(contenders, LibraryConfig(timing_rounds=11, timing_s=0.6), {}, clock, clock.rest)
     assert timing_of(blocks["snail"]).repeats == runs
     verdict = contest("snail", blocks["fast"], blocks["snail"])
     assert (verdict.rounds, verdict.verdict) == (runs, Verdict.OPEN)
