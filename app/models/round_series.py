@@ -13,16 +13,21 @@ from tcl_core.evaluation.metrics import RankedTask
 from tcl_core.events import RoundFinished
 
 SMOOTHED_ROUNDS = 9
-"""One round ranks a few dozen candidates: its own figures scatter, the mean of the last few shows where they go."""
+"""One round ranks a few dozen candidates or three: its own figures scatter, the mean of the last few, each counted as
+often as it has records, shows where they go."""
 
 Floats = NDArray[np.float64]
 
 
-def running_mean(values: Floats) -> Floats:
-    """Mean of each value and the `SMOOTHED_ROUNDS - 1` before it, `(N,)`, leaving out NaN; NaN where all are."""
-    known = ~np.isnan(values)
-    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
-    counts = np.concatenate([[0], np.cumsum(known)])
+def running_mean(values: Floats, records: Floats) -> Floats:
+    """Mean of each value and the `SMOOTHED_ROUNDS - 1` before it, `(N,)`, leaving out NaN; NaN where all are.
+
+    Args:
+        records: how often each counts, `(N,)`.
+    """
+    weights = np.where(np.isnan(values), 0.0, records)
+    sums = np.concatenate([[0.0], np.cumsum(weights * np.nan_to_num(values))])
+    counts = np.concatenate([[0.0], np.cumsum(weights)])
     start = np.maximum(np.arange(len(values)) - SMOOTHED_ROUNDS + 1, 0)
     held = counts[1:] - counts[start]
     return np.where(held > 0, (sums[1:] - sums[start]) / np.maximum(held, 1), np.nan)
@@ -92,8 +97,10 @@ class RoundSeries(QObject):
 
     def recent_correlation(self) -> float | None:
         """Mean rank correlation of the last `SMOOTHED_ROUNDS` rounds, where it is defined; None where it never is."""
-        recent = np.array([point.rank_correlation for point in self._points[-SMOOTHED_ROUNDS:]], dtype=float)
-        latest = float(running_mean(recent)[-1]) if recent.size else math.nan
+        recent = self._points[-SMOOTHED_ROUNDS:]
+        values = np.array([point.rank_correlation for point in recent], dtype=float)
+        records = np.array([point.scored for point in recent], dtype=float)
+        latest = float(running_mean(values, records)[-1]) if recent else math.nan
         return None if math.isnan(latest) else latest
 
 

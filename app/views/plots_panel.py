@@ -34,7 +34,7 @@ _HINT = later(
 _ROUND_HINT = later(
     "How well the scores ordered what a round then measured: Spearman's rank correlation "
     "of score and speed, and the share of pairs ordered rightly. Lines: mean of the last "
-    "nine rounds. Dashed: what guessing gives."
+    "nine rounds, by their records. Dashed: what guessing gives."
 )
 _ROOF_HINT = later(
     "How fast each task runs, against what this platform's measured arithmetic peak and "
@@ -215,6 +215,7 @@ class PlotsPanel(QWidget):
         points = self._rounds.points(self.chosen_task)
         self.round_plot.show_rounds(
             np.array([point.number for point in points], dtype=float),
+            np.array([point.scored for point in points], dtype=float),
             np.array([point.rank_correlation for point in points], dtype=float),
             np.array([point.pairwise_accuracy for point in points], dtype=float),
         )

@@ -67,8 +67,8 @@ class RoundPlot(PlotFrame):
         for guess in self._guesses:
             guess.setPen(pg.mkPen(tokens.muted, width=1, style=Qt.PenStyle.DashLine))
 
-    def show_rounds(self, numbers: Floats, correlation: Floats, accuracy: Floats) -> None:
-        """Show rounds `(N,)`; NaN where a figure is undefined."""
+    def show_rounds(self, numbers: Floats, records: Floats, correlation: Floats, accuracy: Floats) -> None:
+        """Show rounds `(N,)` of so many scored records each; NaN where a figure is undefined."""
         self.show_values(["left", "bottom"], shown=len(numbers) > 0)
         for guess in self._guesses:
             guess.setVisible(len(numbers) > 0)
@@ -81,5 +81,5 @@ class RoundPlot(PlotFrame):
         for points, line, values in series:
             known = np.flatnonzero(~np.isnan(values))[-ROUNDS_SHOWN:]
             points.setData(numbers[known], values[known])
-            line.setData(numbers, running_mean(values))
+            line.setData(numbers, running_mean(values, records))
         self.picker.set_points(numbers, np.where(np.isnan(accuracy), correlation, accuracy))

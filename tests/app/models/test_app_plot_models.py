@@ -129,12 +129,12 @@ def test_a_rounds_pairwise_accuracy_comes_from_its_own_scored_records(qtbot: QtB
     assert rounds.points("b") == (second,)
 
 
-def test_the_recent_rank_correlation_is_the_mean_of_the_last_nine_rounds_that_have_one(qtbot: QtBot) -> None:
-    records, rounds = MeasuredRecords(), RoundSeries()
+def test_the_recent_rank_correlation_is_the_mean_of_the_last_nine_rounds_by_their_records(qtbot: QtBot) -> None:
+    rounds = RoundSeries()
     assert rounds.recent_correlation() is None
-    for rho in (None, -1.0, *[0.5] * 7, None, 0.9):
-        rounds.add(finished_round("a", rho), *records.close_round())
-    assert rounds.recent_correlation() == pytest.approx((7 * 0.5 + 0.9) / 8), "the first two are too long ago"
+    for rho, count in ((None, 1), (-1.0, 32), *[(0.5, 3)] * 7, (None, 2), (0.9, 32)):
+        rounds.add(finished_round("a", rho), np.arange(float(count)), np.arange(1.0, count + 1))
+    assert rounds.recent_correlation() == pytest.approx((7 * 3 * 0.5 + 32 * 0.9) / (7 * 3 + 32)), "two are too long ago"
 
 
 def test_time_goes_to_the_stage_the_run_was_in_and_a_pause_costs_nothing(qtbot: QtBot) -> None:
