@@ -20,7 +20,9 @@ TUNED = "tuned"
 """Name of the line that is a run's outcome; the others hold for every run of the network on its platform."""
 
 FIFTHS = 5
+"""Parts of the ranks that have a median each; rounds of fewer records say nothing about them."""
 _TELLING = 8
+"""The median of fewer points is theirs alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +49,7 @@ class ScorePoints:
 
 
 class _TaskScores:
-    """One task's scored records: (place among all scored records, score, latency or inf, round, counted from 0)."""
+    """One task's scored records: (place among all scored records, score, latency or inf, round, counted from 1)."""
 
     def __init__(self) -> None:
         self.rows = GrowingArray(4)

@@ -9,6 +9,10 @@ from rich.table import Table
 from tcl_core.command_line.output import Output
 from tcl_core.libraries import Contest, LibraryReport, Timing, Verdict, finite, output_json
 
+_LITTLE = (
+    "  no result is greater than the absolute tolerance, so that zeros would match, too: verify with a smaller --atol"
+)
+
 
 def library_json(report: LibraryReport) -> dict[str, Any]:
     """The library's part of a JSON result."""
@@ -85,11 +89,6 @@ def _times(ratio: float) -> str:
     """Three digits or so: the table has to fit into 80 columns."""
     decimals = 2 if ratio < 10 else 1 if ratio < 100 else 0
     return f"{ratio:,.{decimals}f}x"
-
-
-_LITTLE = (
-    "  no result is greater than the absolute tolerance, so that zeros would match, too: verify with a smaller --atol"
-)
 
 
 def _show_check(report: LibraryReport, output: Output) -> None:
