@@ -151,6 +151,20 @@ class LoopAxis:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Access:
+    """What of one buffer a task's anchor block reads or writes.
+
+    Attributes:
+        bytes: in one iteration.
+        spans: groups of axes (places in `Task.axes`) that index the same dimensions, each axis with the elements that a
+            step along it adds: r steps along each touch ``bytes * prod over groups of (1 + sum of added * (r - 1))``.
+    """
+
+    bytes: float
+    spans: tuple[tuple[tuple[int, float], ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """One fused operator subgraph with its weight: how often it occurs in the network.
 
@@ -164,6 +178,7 @@ class Task:
         axes: loops of the anchor block (the block with most iterations).
         arguments: the entry function's arguments, inputs first.
         anchor: operator name of the anchor block, e.g. "conv2d_nchw".
+        accesses: of the anchor block, reads first; empty where they are not known.
     """
 
     key: str
@@ -176,6 +191,7 @@ class Task:
     axes: tuple[LoopAxis, ...]
     arguments: tuple[TensorSpec, ...]
     anchor: str
+    accesses: tuple[Access, ...] = ()
 
     @property
     def intensity(self) -> float:

@@ -17,7 +17,7 @@ from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.arithmetic import candidate_flops, token_flops
 from tcl_core.cost_model.base import CostModel
 from tcl_core.cost_model.mamba_model import MambaModel, shared_tokens
-from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
+from tcl_core.features import LAYOUT, TokenTemplate, platform_features
 from tcl_core.search.population import DecisionSpace
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner import open_network
@@ -33,7 +33,7 @@ def run(report: Callable[[str], None]) -> BenchResult:
         opened = open_network(str(write_convolution(Path(folder))), "cpu", None, IMPORTED)
     task = max(opened.tasks, key=lambda task: task.flops)
     space = DesignSpace(task, opened.platform.target_json, stock=True)  # nothing of ours in what the peer replays
-    context = (task_features(task), platform_features(opened.platform))
+    context = (task, platform_features(opened.platform))
     templates = [TokenTemplate(sketch, *context) for sketch in space.sketches]
     generator = np.random.default_rng(0)
     spaces = [DecisionSpace(sketch) for sketch in space.sketches]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-VERSION: Final = 1
+VERSION: Final = 2
 VERSION_KEY: Final = b"tcl-studio-dataset-schema"
 DIGEST_KEY: Final = b"tcl-studio-dataset-digest"
 
@@ -36,6 +36,7 @@ _FEATURES = _row(
     shared_memory_bytes=pa.int64(),
     warp_size=pa.int64(),
 )
+_STEP = _row(axis=pa.int64(), added=pa.float64())
 _DOMAIN = _row(instruction=pa.int64(), kind=pa.string(), values=_list(_list(pa.int64())), literals=_list(pa.float64()))
 
 SCHEMAS: Final[Mapping[str, Any]] = {
@@ -71,6 +72,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
             axes=_list(pa.struct(_row(extent=pa.int64(), kind=pa.string()))),
             arguments=_list(pa.struct(_row(name=pa.string(), dtype=pa.string(), shape=_list(pa.int64())))),
             anchor=pa.string(),
+            accesses=_list(pa.struct(_row(bytes=pa.float64(), spans=_list(_list(pa.struct(_STEP)))))),
         )
     ),
     "sketches": pa.schema(

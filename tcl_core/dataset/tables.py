@@ -15,6 +15,7 @@ from tcl_core.dataset.columns import values_of
 from tcl_core.dataset.lean import lean
 from tcl_core.dataset.schema import SCHEMAS
 from tcl_core.domain import (
+    Access,
     Candidate,
     DecisionDomain,
     DecisionKind,
@@ -37,7 +38,7 @@ def to_tables(dataset: Dataset) -> dict[str, Any]:
     rows = {
         "platforms": [asdict(dataset.platforms[fingerprint]) for fingerprint in sorted(dataset.platforms)],
         "networks": [_network_row(network) for network in dataset.networks],
-        "tasks": [asdict(dataset.tasks[key]) for key in sorted(dataset.tasks)],
+        "tasks": [_task_row(dataset.tasks[key]) for key in sorted(dataset.tasks)],
         "sketches": [
             _sketch_row(group, sketch) for group in sorted(dataset.sketches) for sketch in dataset.sketches[group]
         ],
@@ -80,6 +81,17 @@ def _network_row(network: DatasetNetwork) -> dict[str, object]:
         "split": network.split.value,
         "weights": [{"task": key, "weight": weight} for key, weight in network.weights],
     }
+
+
+def _task_row(task: Task) -> dict[str, object]:
+    accesses = [
+        {
+            "bytes": access.bytes,
+            "spans": [[{"axis": axis, "added": added} for axis, added in span] for span in access.spans],
+        }
+        for access in task.accesses
+    ]
+    return asdict(task) | {"accesses": accesses}
 
 
 def _sketch_row(group: tuple[str, str], sketch: Sketch) -> dict[str, object]:
@@ -137,7 +149,7 @@ def _network(row: tuple[Any, ...]) -> DatasetNetwork:
 
 
 def _task(row: tuple[Any, ...]) -> Task:
-    key, name, weight, module_json, flops, bytes_moved, dtype, axes, arguments, anchor = row
+    key, name, weight, module_json, flops, bytes_moved, dtype, axes, arguments, anchor, accesses = row
     return Task(
         key=key,
         name=name,
@@ -149,6 +161,7 @@ def _task(row: tuple[Any, ...]) -> Task:
         axes=tuple(LoopAxis(extent=extent, kind=kind) for extent, kind in axes),
         arguments=tuple(TensorSpec(name=name, dtype=dtype, shape=shape) for name, dtype, shape in arguments),
         anchor=anchor,
+        accesses=tuple(Access(bytes=size, spans=spans) for size, spans in accesses),
     )
 
 

@@ -15,7 +15,7 @@ from tcl_core.domain import Sketch, Task
 from tcl_core.errors import UserError
 from tcl_core.evaluation.store_rows import ReplayJob, StoreRows
 from tcl_core.events import CancelToken
-from tcl_core.features import TokenTemplate, platform_features, task_features
+from tcl_core.features import TokenTemplate, platform_features
 from tcl_core.search.population import DecisionSpace
 
 Reads = Literal["tokens", "schedules"]
@@ -44,11 +44,9 @@ class Groups:
         self._stores = StoreRows()
 
     def without_platform_token(self) -> Groups:
-        """The same groups with a platform token of zeros, for the ablation; what is built is shared."""
+        """The same groups with a platform token of zeros, for the ablation, so that no field tells of a platform."""
         twin = Groups(self.dataset, processes=self.processes)
-        twin._tokens, twin._measured, twin._stores = self._tokens, self._measured, self._stores
-        twin._latencies_s = self._latencies_s
-        twin._platform_token = False
+        twin._stores, twin._platform_token = self._stores, False
         return twin
 
     def has(self, task_key: str, platform: str) -> bool:
@@ -138,7 +136,7 @@ class Groups:
             inside = picked[(picked >= start) & (picked < start + len(batch))] - start
             start += len(batch)
             if len(inside):
-                batches.append(replace(batch, fields=batch.fields[inside], platform=self._shown(batch.platform)))
+                batches.append(replace(batch, fields=batch.fields[inside]))
         return tuple(batches)
 
     def _build(self, key: Key) -> None:
@@ -150,13 +148,13 @@ class Groups:
         task, platform = self.dataset.tasks.get(task_key), self.dataset.platforms.get(fingerprint)
         if task is None or platform is None:
             raise UserError("dataset", f"The dataset knows no task {task_key} or no platform {fingerprint}.")
-        context, hardware = task_features(task), platform_features(platform)
+        hardware = self._shown(platform_features(platform))
         batches, measured = [], []
         for sketch in self.dataset.sketches.get(key, ()):
             own = [one for one in records if one.candidate.sketch == sketch.index]
             choices, found = DecisionSpace(sketch).rows([one.candidate for one in own])
             if len(found):
-                template = TokenTemplate(sketch, context, hardware)
+                template = TokenTemplate(sketch, task, hardware)
                 batches.append(template.featurise(Population(sketch=sketch.index, choices=choices)))
                 measured += [own[index] for index in found]
         self._tokens[key], self._measured[key] = tuple(batches), tuple(measured)
@@ -170,4 +168,4 @@ def drawn_candidates(
     """So many random candidates of a sketch, all of a smaller one, under a platform's token."""
     space = DecisionSpace(sketch)
     choices = space.whole() if space.size <= count else space.random(count, generator)
-    return TokenTemplate(sketch, task_features(task), platform).featurise(space.population(choices))
+    return TokenTemplate(sketch, task, platform).featurise(space.population(choices))

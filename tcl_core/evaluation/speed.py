@@ -14,7 +14,7 @@ import numpy as np
 from tcl_core.cost_model.base import CostModel
 from tcl_core.dataset.base import Dataset
 from tcl_core.domain import Sketch
-from tcl_core.features import TokenTemplate, platform_features, task_features
+from tcl_core.features import TokenTemplate, platform_features
 from tcl_core.search.population import DecisionSpace
 
 _TOKEN_BATCH, _TOKEN_REPEATS = 1024, 5
@@ -31,7 +31,7 @@ def scored_per_second(model: CostModel, dataset: Dataset, task_key: str, platfor
 
 def _tokens_per_second(model: CostModel, dataset: Dataset, sketch: Sketch, platform: str, seed: int) -> float:
     """Median over repeats, after one that warms up."""
-    context = (task_features(dataset.tasks[sketch.task_key]), platform_features(dataset.platforms[platform]))
+    context = (dataset.tasks[sketch.task_key], platform_features(dataset.platforms[platform]))
     template, space = TokenTemplate(sketch, *context), DecisionSpace(sketch)
     population = space.population(space.random(_TOKEN_BATCH, np.random.default_rng(seed)))
     rates = []
@@ -45,7 +45,7 @@ def _tokens_per_second(model: CostModel, dataset: Dataset, sketch: Sketch, platf
 def _schedules_per_second(model: CostModel, dataset: Dataset, sketch: Sketch, platform: str, seed: int) -> float:
     from tcl_core.space.design_space import DesignSpace
 
-    space = DesignSpace(dataset.tasks[sketch.task_key], dataset.platforms[platform].target_json, of_dataset=True)
+    space = DesignSpace(dataset.tasks[sketch.task_key], dataset.platforms[platform].target_json)
     decisions = DecisionSpace(sketch)
     rates = []
     for repeat in range(2):

@@ -60,7 +60,7 @@ def _space_of(job: ReplayJob) -> DesignSpace:
     """The space that the candidates were drawn from."""
     from tcl_core.space.design_space import DesignSpace
 
-    space = DesignSpace(job.task, job.target_json, of_dataset=True)
+    space = DesignSpace(job.task, job.target_json)
     made = {sketch.index: _sizes(sketch) for sketch in space.sketches}
     if any(made.get(sketch.index) != _sizes(sketch) for sketch in job.sketches):
         raise UserError(

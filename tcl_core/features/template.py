@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcl_core.batches import FloatArray, IntArray, Population, TokenBatch
-from tcl_core.domain import Decision, DecisionDomain, DecisionKind, Sketch
+from tcl_core.domain import Decision, DecisionDomain, DecisionKind, Sketch, Task
+from tcl_core.features.context import Hardware, task_features
+from tcl_core.features.loop_fields import loop_fields
+from tcl_core.features.loops import Column, LoopNest
 from tcl_core.features.tokens import (
     Instruction,
     literals,
@@ -20,15 +23,15 @@ from tcl_core.features.tokens import (
     token_kind,
     write_values,
 )
-from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, Field
+from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, NAMING, VALUE_FIELDS, Field
 
-_DECIDED = slice(Field.EXTENT, FIELDS)
-"""Every field a decision can write lies here; `POSITION` lies among them and is constant."""
+_DECIDED = slice(Field.EXTENT, VALUE_FIELDS)
+"""Every field that one decision writes lies here; `POSITION` lies among them and is constant."""
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """A token that shows a decision: `rows[v]` is its F - EXTENT last fields under value v of the domain."""
+    """A token that shows a decision: `rows[v]` is its fields of `_DECIDED` under value v of the domain."""
 
     token: int
     domain: int
@@ -42,9 +45,15 @@ def decided_values(domain: DecisionDomain, decision: Decision) -> tuple[float, .
     return tuple(float(value) for value in decision)
 
 
+def worth_a_token(instructions: tuple[Instruction, ...]) -> list[int]:
+    """Which instructions are worth a token: those that do more than name blocks, or all where none does."""
+    found = [index for index, instruction in enumerate(instructions) if instruction.kind not in NAMING]
+    return found or list(range(len(instructions)))
+
+
 def kept_tokens(instructions: tuple[Instruction, ...]) -> list[int]:
-    """Which instructions become tokens: all, or of a longer trace its sampling instructions first."""
-    order = sorted(range(len(instructions)), key=lambda index: not instructions[index].kind.startswith("Sample"))
+    """Which instructions become tokens: all worth one, or of a longer trace its sampling instructions first."""
+    order = sorted(worth_a_token(instructions), key=lambda index: not instructions[index].kind.startswith("Sample"))
     return sorted(order[:MAX_TOKENS])
 
 
@@ -53,21 +62,24 @@ class TokenTemplate:
 
     Attributes:
         kinds: int32 [T].
-        dropped: instructions of the sketch that found no room among `MAX_TOKENS`.
+        dropped: instructions worth a token that found no room among `MAX_TOKENS`.
     """
 
-    def __init__(self, sketch: Sketch, task: FloatArray, platform: FloatArray) -> None:
+    def __init__(self, sketch: Sketch, task: Task, platform: FloatArray) -> None:
+        """`platform`: float32 [C_platform], see `platform_features`."""
         instructions, _ = parse_trace(sketch.trace_json)
+        self._instructions, self._domains = instructions, sketch.domains
         tokens = kept_tokens(instructions)
-        self.dropped = len(instructions) - len(tokens)
+        self.dropped = len(worth_a_token(instructions)) - len(tokens)
         self.kinds: IntArray = np.array([token_kind(instructions[index]) for index in tokens], np.int32)
         self._task, self._platform = task, platform
+        self._task_C, self._hardware = task_features(task), Hardware.told_by(platform)
         self._base_TF = np.zeros((len(tokens), FIELDS), np.float32)
         self._slots: list[_Slot] = []
         made_at: dict[str, int] = {}
         decides = {domain.instruction: index for index, domain in enumerate(sketch.domains)}
         decided_by: dict[str, int] = {}
-        rows = {index: row for row, index in enumerate(tokens)}
+        self._rows = rows = {index: row for row, index in enumerate(tokens)}
         for index, instruction in enumerate(instructions):
             if index in decides:
                 decided_by |= dict.fromkeys(instruction.outputs, decides[index])
@@ -100,4 +112,25 @@ class TokenTemplate:
         fields_NTF[:] = self._base_TF
         for slot in self._slots:
             fields_NTF[:, slot.token, _DECIDED] = slot.rows_VF[choices[:, slot.domain]]
-        return TokenBatch(kinds=self.kinds, fields=fields_NTF, task=self._task, platform=self._platform)
+        self._write_loops(choices, fields_NTF)
+        return TokenBatch(kinds=self.kinds, fields=fields_NTF, task=self._task_C, platform=self._platform)
+
+    def _write_loops(self, choices: NDArray[np.int32], fields_NTF: FloatArray) -> None:
+        """What several decisions make together: the loops that an instruction works on."""
+        nest, factors = LoopNest(self._task), self._factors(choices)
+        for index, instruction in enumerate(self._instructions):
+            loops = nest.read(instruction, factors)
+            if loops and index in self._rows:
+                fields_NTF[:, self._rows[index], Field.KNOWN :] = loop_fields(
+                    instruction.kind, loops, nest.unrolled, self._task, self._hardware
+                )
+
+    def _factors(self, choices: NDArray[np.int32]) -> dict[str, Column]:
+        """Tile factors [N] by the random variable that holds them."""
+        factors: dict[str, Column] = {}
+        for slot, domain in enumerate(self._domains):
+            if domain.kind is DecisionKind.TILE:
+                values_VK = np.array(domain.values, np.float64)
+                names = self._instructions[domain.instruction].outputs
+                factors |= dict(zip(names, values_VK[choices[:, slot]].T, strict=True))
+        return factors

@@ -16,7 +16,7 @@ import numpy as np
 from tcl_core.batches import IntArray, Population
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Candidate, DecisionKind, Platform, Sketch, Task
-from tcl_core.features import TokenTemplate, platform_features, task_features
+from tcl_core.features import TokenTemplate, platform_features
 from tcl_core.schedule_events import Influence
 from tcl_core.search.population import DecisionSpace
 
@@ -48,7 +48,7 @@ def explain(candidate: Candidate, sketch: Sketch, task: Task, platform: Platform
         return Explained(note="The record's decisions are not those of its sketch, so it has no score.")
     slots = [_alternatives(len(domain.values), own) for domain, own in zip(sketch.domains, row, strict=True)]
     choices = _neighbours(row, slots)
-    template = TokenTemplate(sketch, task_features(task), platform_features(platform))
+    template = TokenTemplate(sketch, task, platform_features(platform))
     scores = model.predict(template.featurise(Population(sketch=sketch.index, choices=choices))).scores
     score, influences, start = float(scores[0]), [], 1
     for slot, others in enumerate(slots):

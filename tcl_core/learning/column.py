@@ -56,7 +56,7 @@ def unlabelled_groups(batches: Sequence[TokenBatch], ranker: Ranker) -> list[Ran
 
 
 def under_platform(given: RankerInput, token_C: Tensor) -> RankerInput:
-    """The same candidates as if they were another platform's."""
+    """The same candidates as if they were another platform's, but for the fields that its threads and caches are in."""
     return replace(given, platform_C=token_C)
 
 

@@ -70,6 +70,7 @@ module                    what it does
 ``fast_math``             polynomials in place of libm calls                                         (tvm)
 ``schedule_rules``        kernels that every schedule takes                                          (tvm)
 ``tasks``                 fused functions -> `domain.Task`                                           (tvm)
+``accesses``              how much of its buffers each one's anchor reads and writes                 (tvm)
 ``graph``                 the fused module's calls as `graphs.NetworkGraph`                          (tvm)
 ``repeats``               blocks of it that occur several times in a row                             (numpy)
 ``layout``                where to draw it                                                           (fast-sugiyama)

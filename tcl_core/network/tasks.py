@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from tvm import relax, s_tir
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.analysis import estimate_tir_flops
 
-from tcl_core.domain import RECURRENCE, SHARED, ImportIssue, LoopAxis, Task, TensorSpec
+from tcl_core.domain import RECURRENCE, SHARED, Access, ImportIssue, LoopAxis, Task, TensorSpec
+from tcl_core.network.accesses import accesses_of
 from tcl_core.network.winograd import FLOPS
 
 _REDUCE = 2
@@ -62,6 +63,7 @@ def _task(found: Any, arguments: tuple[TensorSpec, ...]) -> Task:
         axes=anchor.axes,
         arguments=arguments,
         anchor=anchor.name,
+        accesses=anchor.accesses,
     )
 
 
@@ -102,6 +104,7 @@ class _Anchor:
     name: str
     axes: tuple[LoopAxis, ...]
     work: float
+    accesses: tuple[Access, ...] = ()
 
 
 def _find_anchor(module: Any) -> tuple[_Anchor, float]:
@@ -112,7 +115,7 @@ def _find_anchor(module: Any) -> tuple[_Anchor, float]:
     TVM's `find_anchor_sblock` knows reductions only, and elementwise tasks have an anchor too.
     """
     schedule = s_tir.Schedule(module, debug_mask="none")
-    best, total = _Anchor(name="", axes=(), work=-1.0), float(estimate_tir_flops(module))
+    best, total, anchor = _Anchor(name="", axes=(), work=-1.0), float(estimate_tir_flops(module)), None
     for reference in _blocks(schedule):
         block = schedule.get(reference)
         axes = tuple(
@@ -126,8 +129,8 @@ def _find_anchor(module: Any) -> tuple[_Anchor, float]:
             total += flops - estimated
         work = max(flops, float(math.prod(axis.extent for axis in axes)))
         if work > best.work and SHARED not in block.annotations:
-            best = _Anchor(name=str(block.name_hint), axes=axes, work=work)
-    return best, total
+            best, anchor = _Anchor(name=str(block.name_hint), axes=axes, work=work), block
+    return (best if anchor is None else replace(best, accesses=accesses_of(anchor))), total
 
 
 def _blocks(schedule: Any) -> list[Any]:

@@ -60,10 +60,8 @@ class DesignSpace:
         sketches: in MetaSchedule's order, which depends on the task and the target only.
     """
 
-    def __init__(self, task: Task, target_json: str, *, stock: bool = False, of_dataset: bool = False) -> None:
-        """With `stock`, all kernels with sums have MetaSchedule's own spaces; with `of_dataset`, those that the dataset
-        was measured with: see `recipes_of`.
-        """
+    def __init__(self, task: Task, target_json: str, *, stock: bool = False) -> None:
+        """With `stock`, all kernels with sums have MetaSchedule's own spaces: see `recipes_of`."""
         target = tvm.target.Target(json.loads(target_json))
         import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
         self.task = task
@@ -80,7 +78,7 @@ class DesignSpace:
         self._context = context
         threads = int(target.attrs.get("num-cores", 1))
         alone = not stock and may_stay_alone(task, threads)
-        self._recipes = recipes_of(context, threads, stock=stock, of_dataset=of_dataset, alone=alone)
+        self._recipes = recipes_of(context, threads, stock=stock, alone=alone)
         self.sketches: tuple[Sketch, ...] = tuple(self._sketch(index) for index in range(len(self._recipes)))
 
     def _sketch(self, index: int) -> Sketch:

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tvm import tirx
-from tvm.ir import TensorLoad
 from tvm.ir.utils import derived_object
 from tvm.s_tir.meta_schedule.postproc import PyPostproc
 from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
@@ -24,10 +22,9 @@ from tcl_core.space.contexts import in_parts, keep_in_registers, tiled_by
 from tcl_core.space.register_tiles import Registers, extents_of, reads
 from tcl_core.space.sharing import is_even
 
-_LONG, _LONG_THEN = 32, 256
-"""Steps of a sum from which on it has this sketch, and had it when the dataset that ships was measured. Means of 480
-channels of 14 x 14, the best of six candidates: 6 us, and 11 by MetaSchedule; of 1,152 of 7 x 7 6 and 4, and 7 and 13
-for the last of six."""
+_LONG = 32
+"""Steps of a sum from which on it has this sketch. Means of 480 channels of 14 x 14, the best of six candidates: 6 us,
+and 11 by MetaSchedule; of 1,152 of 7 x 7 6 and 4, and 7 and 13 for the last of six."""
 _MOST_SIDE_BY_SIDE = 8
 _MOST_SHARES = 4
 """For each thread, of the pixels."""
@@ -42,16 +39,12 @@ class LaneSums:
         shape: of the results.
         lanes: place of their last axis that has several, along which they are whole vectors.
         vector: elements of one, or of half of one.
-        axes: how many are summed up along.
-        mean: whether it is a sum of what is read, and something is made of each result.
     """
 
     name: str
     shape: tuple[int, ...]
     lanes: int
     vector: int
-    axes: int
-    mean: bool
 
     @property
     def around(self) -> int:
@@ -59,13 +52,12 @@ class LaneSums:
         return math.prod(self.shape[: self.lanes])
 
 
-def find_lane_sums(schedule: Any, registers: Registers, *, of_dataset: bool) -> LaneSums | None:
+def find_lane_sums(schedule: Any, registers: Registers) -> LaneSums | None:
     """None for a module that does anything else, whose sums are short, or whose lanes fill no vectors."""
     references = schedule.get_child_blocks(schedule.get_sblock("root"))
     block = schedule.get(references[0])
     shape, summed = extents_of(block, "DataPar"), extents_of(block, "CommReduce")
-    long = _LONG_THEN if of_dataset else _LONG
-    if len(references) > 2 or math.prod(summed) < long or max(shape, default=1) == 1:
+    if len(references) > 2 or math.prod(summed) < _LONG or max(shape, default=1) == 1:
         return None
     if any(extents_of(schedule.get(each)) != shape for each in references[1:]) or not _lies_along(block):
         return None
@@ -74,18 +66,7 @@ def find_lane_sums(schedule: Any, registers: Registers, *, of_dataset: bool) -> 
     vector = next((each for each in (full, full // 2) if shape[lanes] % each == 0), 0)
     if not vector:
         return None
-    return LaneSums(
-        name=str(block.name_hint),
-        shape=shape,
-        lanes=lanes,
-        vector=vector,
-        axes=len(summed),
-        mean=len(references) > 1 and _adds_what_is_read(block.body.value),
-    )
-
-
-def _adds_what_is_read(value: Any) -> bool:
-    return isinstance(value, tirx.Add) and isinstance(value.b, TensorLoad)
+    return LaneSums(name=str(block.name_hint), shape=shape, lanes=lanes, vector=vector)
 
 
 def _lies_along(block: Any) -> bool:

@@ -29,9 +29,6 @@ Domains = tuple[DecisionDomain, ...]
 
 _LOG = logging.getLogger(__name__)
 
-_OF_PICTURES = 2
-"""Axes that a picture's values are summed up along."""
-
 
 def _as_it_is(_schedule: Any) -> bool:
     return True
@@ -57,40 +54,32 @@ class Recipe:
     spoils: bool = False
 
 
-def recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, alone: bool) -> tuple[Recipe, ...]:
+def recipes_of(context: Any, threads: int, *, stock: bool, alone: bool) -> tuple[Recipe, ...]:
     """One for each sketch of a tune context's module, in an order that depends on module and target only.
 
     Args:
         threads: that share the kernel's work.
         stock: products, windows and rows are tiled by MetaSchedule, for what is compared with it.
-        of_dataset: those that the dataset that ships was measured with: MetaSchedule tiles means of pictures, windows
-            whose results are read several times and kernels of several results. It can go with the next dataset.
         alone: sketches that share the work come a second time, for one thread, behind all others.
 
     Raises:
         ScheduleError: TVM has no sketch of the module, not even with all branches worked out where they are read.
     """
-    how = {"stock": stock, "of_dataset": of_dataset, "alone": alone}
     try:
-        return _recipes_of(context, threads, **how)
+        return _recipes_of(context, threads, stock=stock, alone=alone)
     except ScheduleError:
-        return _recipes_of(with_branches_inlined(context), threads, **how)
+        return _recipes_of(with_branches_inlined(context), threads, stock=stock, alone=alone)
 
 
-def _recipes_of(context: Any, threads: int, *, stock: bool, of_dataset: bool, alone: bool) -> tuple[Recipe, ...]:
+def _recipes_of(context: Any, threads: int, *, stock: bool, alone: bool) -> tuple[Recipe, ...]:
     if str(context.target.kind.name) != "llvm":
         return _recipes(context)
     simple = cache(partial(inlined, context)) if sums_up(context.mod) else None
-    own = () if stock else _own_if_possible(context, threads, simple, of_dataset=of_dataset)
+    own = () if stock else _own_if_possible(context, threads, simple)
     made = own or _metaschedules(context, threads, stock=stock, sums=simple is not None)
-    if not (own or of_dataset or stock) and simple is None and has_several_results(context.mod):
+    if not (own or stock) and simple is None and has_several_results(context.mod):
         made += _recipes(with_results_tiling(context))
-    more: tuple[Recipe, ...] = ()
-    if of_dataset and not own and simple is not None:
-        more = _of_lanes(context, threads, simple(), of_dataset=True, of_pictures=True)
-    if not alone:
-        return made + more
-    return made + _for_one_thread(made) + more + _for_one_thread(more)
+    return made + _for_one_thread(made) if alone else made
 
 
 def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
@@ -98,52 +87,41 @@ def _for_one_thread(recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
     return tuple(replace(each, trace=trace, spoils=True) for each, trace in traces if trace is not None)
 
 
-def _own_if_possible(context: Any, *how: Any, of_dataset: bool) -> tuple[Recipe, ...]:
+def _own_if_possible(context: Any, *how: Any) -> tuple[Recipe, ...]:
     """None where TVM does not carry out what this room's rules ask for: one kernel ends no run of a hundred."""
     try:
-        return _own(context, *how, of_dataset=of_dataset)
+        return _own(context, *how)
     except ScheduleError as error:
         reason = str(error).strip().splitlines()[0]
         _LOG.warning("%s has MetaSchedule's sketches instead of its own: %s", context.task_name, reason)
         return ()
 
 
-def _own(context: Any, threads: int, simplified: Callable[[], Any] | None, *, of_dataset: bool) -> tuple[Recipe, ...]:
+def _own(context: Any, threads: int, simplified: Callable[[], Any] | None) -> tuple[Recipe, ...]:
     """`simplified`: makes a schedule with all inside that can be; None where nothing sums up."""
-    if is_windowed(context.mod, branching=not of_dataset):
+    if is_windowed(context.mod):
         return _recipes(with_window_tiling(context, threads))
     registers = registers_of(context.target)
     recurrence = find_recurrence(context.mod, registers)
     if recurrence is not None:
         return _of_steps(context, recurrence, registers, threads)
-    if simplified is None:
-        return ()
-    simple = simplified()
-    product = find_product(simple, registers, of_dataset=of_dataset)
+    return () if simplified is None else _of_sums(context, threads, simplified(), registers)
+
+
+def _of_sums(context: Any, threads: int, simple: Any, registers: Registers) -> tuple[Recipe, ...]:
+    """`simple`: a schedule with all inside that can be."""
+    product = find_product(simple, registers)
     if product is not None:
         made: tuple[Recipe, ...] = ()
         for tile in tiles_of(product, registers):
-            narrow = partial(
-                register_tiling.narrowed, product=product, tile=tile, threads=threads, of_dataset=of_dataset
-            )
+            narrow = partial(register_tiling.narrowed, product=product, tile=tile, threads=threads)
             made += _recipes(with_register_tiling(context, product, tile, threads), narrow=narrow)
         return made
-    rows = find_rows(simple, registers, of_dataset=of_dataset)
+    rows = find_rows(simple, registers)
     if rows is not None:
         return _recipes(with_row_tiling(context, rows), narrow=partial(row_tiling.narrowed, rows=rows, threads=threads))
-    return _of_lanes(context, threads, simple, of_dataset=of_dataset)
-
-
-def _of_lanes(
-    context: Any, threads: int, simple: Any, *, of_dataset: bool, of_pictures: bool = False
-) -> tuple[Recipe, ...]:
-    """For long sums along lanes: LLVM did not compile some candidates of MetaSchedule's in a minute and a half.
-
-    Args:
-        of_pictures: also for means of pictures of the dataset.
-    """
-    sums = find_lane_sums(simple, registers_of(context.target), of_dataset=of_dataset)
-    if sums is None or (of_dataset and not of_pictures and sums.mean and sums.axes <= _OF_PICTURES):
+    sums = find_lane_sums(simple, registers)
+    if sums is None:
         return ()
     narrow = partial(lane_tiling.narrowed, sums=sums, threads=threads)
     return _recipes(with_lane_tiling(context, sums), narrow=narrow)

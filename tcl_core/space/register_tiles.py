@@ -208,18 +208,15 @@ def sums_up(module: Any) -> bool:
     return any(extents_of(schedule.get(block), "CommReduce") for block in blocks)
 
 
-def find_product(schedule: Any, registers: Registers, *, of_dataset: bool = False) -> Product | None:
+def find_product(schedule: Any, registers: Registers) -> Product | None:
     """The sum of products of a module whose other blocks are few; None for other modules.
 
     A block or several in front of it, which nothing else reads, and one behind it, which computes each result from one
     of its own: what is left of a kernel when all that can be was computed inside what reads it.
-
-    Args:
-        of_dataset: only one whose lanes fill registers or halves of them.
     """
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
     for at, block in enumerate(blocks):
-        found = _product(schedule, block, registers, exactly=of_dataset)
+        found = _product(schedule, block, registers)
         if found is None:
             continue
         behind = blocks[at + 1 :]
@@ -237,7 +234,7 @@ def _follows(shape: tuple[int, ...], product: Product) -> bool:
     )
 
 
-def _product(schedule: Any, reference: Any, registers: Registers, *, exactly: bool) -> Product | None:
+def _product(schedule: Any, reference: Any, registers: Registers) -> Product | None:
     block = schedule.get(reference)
     factors = _factors(block)
     if factors is None:
@@ -257,7 +254,7 @@ def _product(schedule: Any, reference: Any, registers: Registers, *, exactly: bo
     if len(first) != 1 or len(second) != 1:
         return None
     computed = not isinstance(_sides(block.body.value)[-1], TensorLoad)
-    exactly = exactly or computed or bool(sides_of(block.body.value))
+    exactly = computed or bool(sides_of(block.body.value))
     vector = _vector(max(side_by_side), registers.bits // _bits(block.body.buffer.dtype), exactly=exactly)
     if not vector:
         return None

@@ -194,19 +194,16 @@ def _even(product: Product, rows: int, threads: int) -> bool:
 
 
 def narrowed(
-    domains: Sequence[DecisionDomain], product: Product, tile: Tile, threads: int, *, of_dataset: bool = False
+    domains: Sequence[DecisionDomain], product: Product, tile: Tile, threads: int
 ) -> tuple[DecisionDomain, ...]:
     """A sketch's domains without what leaves threads or vector units idle.
 
     That are tiles of so few rows that each addition waits for the last, rows in parts that do not come out even, and a
     window moved in the midst of what lies side by side. Where weights are what is read, threads may share columns.
-
-    Args:
-        of_dataset: threads share rows alone.
     """
     keep: list[Callable[[Decision], bool]] = []
     fewest = fewest_rows(product, tile)
-    by_columns = not of_dataset and _shares_columns(product, tile, threads)
+    by_columns = _shares_columns(product, tile, threads)
     if len(product.rows) > 1:
         keep += [_even_rows(product, threads, by_columns=by_columns), lambda value: value[-1] >= fewest]
     elif product.rows:

@@ -26,8 +26,6 @@ from tcl_core.space.sharing import is_even
 
 _MOST_LANES = 64
 """Four vectors of 16: as many sums as hide the latency of an addition."""
-_HALF = 8
-"""Rows that end in half a vector of AVX-512 were left to MetaSchedule when the dataset that ships was measured."""
 _FEW = 4
 """So many vectors, with a part of one, are worked on at once. Best of 24, us, twice each: a softmax of 136 rows of 17
 2.97 and 2.98, one value after the other 3.49 and 3.50; a layer norm of 200 rows of 20 2.43 and 2.54, 2.99 and 3.07."""
@@ -42,25 +40,21 @@ class Rows:
         shape: extents of the results; rows are all but the last.
         sums: names of the blocks that sum up whole rows and are to be taken apart by lanes, in order.
         vector: elements of a vector.
-        of_dataset: whether they are worked on as when the dataset that ships was measured (`recipes.recipes_of`).
     """
 
     result: str
     shape: tuple[int, ...]
     sums: tuple[str, ...]
     vector: int
-    of_dataset: bool
 
 
-def find_rows(schedule: Any, registers: Registers, *, of_dataset: bool) -> Rows | None:
+def find_rows(schedule: Any, registers: Registers) -> Rows | None:
     """None for a module that does anything else."""
     references = schedule.get_child_blocks(schedule.get_sblock("root"))
     *others, result = (schedule.get(reference) for reference in references)
     shape = extents_of(result, "DataPar")
     vector = registers.bits // 32
     if not others or extents_of(result, "CommReduce") or len(shape) < 2:
-        return None
-    if of_dataset and shape[-1] % vector and shape[-1] % _HALF == 0:
         return None
     rows = len(shape) - 1
     sums = []
@@ -75,7 +69,7 @@ def find_rows(schedule: Any, registers: Registers, *, of_dataset: bool) -> Rows 
     if not any(extents_of(block, "CommReduce") for block in others):
         return None
     name = str(result.name_hint)
-    return Rows(result=name, shape=shape, sums=tuple(sums), vector=vector, of_dataset=of_dataset)
+    return Rows(result=name, shape=shape, sums=tuple(sums), vector=vector)
 
 
 def _along_rows(block: Any) -> bool:
@@ -135,23 +129,14 @@ def _vectorised(schedule: Any, block: Any, rows: Rows) -> None:
     if len(spatial) < len(rows.shape):
         return
     loops = schedule.get_loops(block)[-len(variables) :]
-    lanes = loops[0 if _in_front(str(schedule.get(block).name_hint), rows) else len(spatial) - 1]
+    # `rfactor` puts the loop over lanes in front. The median of 64 rows of 768 is 11 us so, else 24 (Zen 3).
+    in_front = str(schedule.get(block).name_hint) in {f"{name}_rf" for name in rows.sums}
+    lanes = loops[0 if in_front else len(spatial) - 1]
     if len(variables) > len(spatial):
         schedule.reorder(loops[-1], lanes)
         schedule.vectorize(lanes)  # as many as were chosen
     else:
         _by_lanes(schedule, lanes, rows.vector)
-
-
-def _in_front(block: str, rows: Rows) -> bool:
-    """Whether the loop over lanes is a block's first: `rfactor` puts it there.
-
-    Of whole vectors it was left where it is when the dataset that ships was measured. The best of 24 candidates of
-    layer norms take the same (2.5 and 2.3 us, 11.4 and 10.5, 4.1 and 4.7, 9.1 and 8.9; Zen 3), as LLVM makes vectors of
-    it; the median of 64 rows of 768 24 and 11.
-    """
-    whole = rows.shape[-1] % rows.vector == 0
-    return not (whole and rows.of_dataset) and block in {f"{name}_rf" for name in rows.sums}
 
 
 def _by_lanes(schedule: Any, loop: Any, vector: int) -> None:
@@ -170,9 +155,7 @@ def narrowed(domains: Sequence[DecisionDomain], rows: Rows, threads: int) -> tup
     """
     *sums, shared = domains
     whole = [_of_whole_vectors(each, rows.vector) for each in sums]
-    values = shared.values
-    if not rows.of_dataset:
-        values = tuple(value for value in values if _end_together(value[-1], rows.shape[:-1]))
+    values = tuple(value for value in shared.values if _end_together(value[-1], rows.shape[:-1]))
     even = tuple(value for value in values if is_even(value[0], threads))
     return (*whole, replace(shared, values=even or values))
 

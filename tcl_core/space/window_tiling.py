@@ -35,12 +35,8 @@ _MOST_ROWS = 64
 """MetaSchedule's limit for its innermost tiles."""
 
 
-def is_windowed(module: Any, *, branching: bool = True) -> bool:
-    """Whether a module's entry function is one of these, and what is done to each result of it, and nothing else.
-
-    Args:
-        branching: whether that may read a value several times, as a SiLU does.
-    """
+def is_windowed(module: Any) -> bool:
+    """Whether a module's entry function is one of these, and what is done to each result of it, and nothing else."""
     schedule = Schedule(module, debug_mask="none")
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
     at = next((at for at, block in enumerate(blocks) if _slides(schedule, block)), None)
@@ -51,7 +47,6 @@ def is_windowed(module: Any, *, branching: bool = True) -> bool:
     return (
         at <= len(schedule.get_producers(blocks[at]))
         and readers.count(0) == 1
-        and (branching or max(readers) <= 1)
         and all(extents_of(schedule.get(block), "DataPar") == shape for block in blocks[at:])
     )
 

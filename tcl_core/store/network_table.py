@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tcl_core.domain import (
+    Access,
     DecisionDomain,
     LoopAxis,
     Network,
@@ -22,7 +23,9 @@ from tcl_core.store.record_table import compress, decompress, storable
 from tcl_core.store.serialise import dumps, loads
 from tcl_core.thread_limits import thread_limits
 
-_TASK_COLUMNS = "t.key, l.name, l.weight, t.module_json, t.flops, t.bytes_moved, t.dtype, t.axes, t.arguments, t.anchor"
+_TASK_COLUMNS = (
+    "t.key, l.name, l.weight, t.module_json, t.flops, t.bytes_moved, t.dtype, t.axes, t.arguments, t.anchor, t.accesses"
+)
 
 
 class OtherSketch(ValueError):
@@ -94,8 +97,8 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
     )
     for position, task in enumerate(tasks):
         connection.execute(
-            "INSERT INTO tasks (key, module_json, flops, bytes_moved, dtype, axes, arguments, anchor) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
+            "INSERT INTO tasks (key, module_json, flops, bytes_moved, dtype, axes, arguments, anchor, accesses) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET accesses = excluded.accesses",
             (
                 task.key,
                 compress(task.module_json),
@@ -105,6 +108,7 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
                 dumps(task.axes),
                 dumps(task.arguments),
                 task.anchor,
+                dumps(task.accesses),
             ),
         )
         connection.execute(
@@ -151,7 +155,7 @@ def all_tasks(connection: sqlite3.Connection, keys: Sequence[str] | None = None)
     """
     rows = connection.execute(
         "SELECT t.key, coalesce(max(l.name), t.key), coalesce(max(l.weight), 0), t.module_json, t.flops, "
-        "t.bytes_moved, t.dtype, t.axes, t.arguments, t.anchor FROM tasks t "
+        "t.bytes_moved, t.dtype, t.axes, t.arguments, t.anchor, t.accesses FROM tasks t "
         "LEFT JOIN networks_tasks l ON t.key = l.task_key "
         "WHERE ?1 IS NULL OR t.key IN (SELECT value FROM json_each(?1)) GROUP BY t.key ORDER BY t.rowid",
         (None if keys is None else json.dumps(list(keys)),),
@@ -172,7 +176,7 @@ def task_loops(connection: sqlite3.Connection, keys: Sequence[str], anchors: Seq
 
 
 def _task(row: Sequence[Any]) -> Task:
-    key, name, weight, module, flops, bytes_moved, dtype, axes, arguments, anchor = row
+    key, name, weight, module, flops, bytes_moved, dtype, axes, arguments, anchor, accesses = row
     return Task(
         key=key,
         name=name,
@@ -184,6 +188,7 @@ def _task(row: Sequence[Any]) -> Task:
         axes=loads(tuple[LoopAxis, ...], axes),
         arguments=loads(tuple[TensorSpec, ...], arguments),
         anchor=anchor,
+        accesses=loads(tuple[Access, ...], accesses),
     )
 
 

@@ -104,6 +104,8 @@ STEPS: tuple[Step, ...] = (
         "DROP TABLE networks_tasks_5",
         "CREATE INDEX networks_tasks_by_task ON networks_tasks (task_key)",
     ),
+    # What anchors read and write; a task of version 6 gets it when its network is opened again.
+    ("ALTER TABLE tasks ADD COLUMN accesses TEXT NOT NULL DEFAULT '[]'",),
 )
 
 

@@ -12,7 +12,7 @@ from tcl_core.batches import FloatArray, Pool
 from tcl_core.config import CollectConfig, ModelConfig
 from tcl_core.cost_model.untrained_embedding import untrained_embeddings
 from tcl_core.domain import Candidate, Failure, Rationale, Record, Source, Task
-from tcl_core.features import TokenTemplate, task_features
+from tcl_core.features import TokenTemplate
 from tcl_core.search.mutation import Mutation
 from tcl_core.search.population import DecisionSpace
 from tcl_core.selection.base import Sampler
@@ -71,8 +71,7 @@ class TaskPool:
     def __init__(self, task: Task, target_json: str, platform: FloatArray, config: CollectConfig) -> None:
         self.space = DesignSpace(task, target_json)
         self._task, self._config = task, config
-        context = task_features(task)
-        self._templates = tuple(TokenTemplate(sketch, context, platform) for sketch in self.space.sketches)
+        self._templates = tuple(TokenTemplate(sketch, task, platform) for sketch in self.space.sketches)
         self._spaces = tuple(DecisionSpace(sketch) for sketch in self.space.sketches)
         self._mutations = tuple(Mutation(sketch) for sketch in self.space.sketches)
 

@@ -13,7 +13,7 @@ from tcl_core.config import FEW_TRIALS, SearchConfig
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Sketch, Source, Task, TaskState
 from tcl_core.events import CancelToken, Notice
-from tcl_core.features import TokenTemplate, task_features
+from tcl_core.features import TokenTemplate
 from tcl_core.pool_events import PoolMapped
 from tcl_core.search.evolution import Evolution, Proposals
 from tcl_core.search.population import DecisionSpace
@@ -105,8 +105,7 @@ class TaskWork:
         """Made at first use: locations are probed by replays, which on a large network adds up."""
         if self._space is None:
             self._space = DesignSpace(self.task, self._target_json)
-            context = task_features(self.task)
-            self._templates = tuple(TokenTemplate(s, context, self._platform) for s in self._space.sketches)
+            self._templates = tuple(TokenTemplate(s, self.task, self._platform) for s in self._space.sketches)
             self._spaces = tuple(DecisionSpace(sketch) for sketch in self._space.sketches)
         return self._space
 

@@ -14,7 +14,7 @@ import numpy as np
 from tcl_core.batches import FeatureBatch, FloatArray
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Candidate, DecisionKind, Platform, Sketch, Task
-from tcl_core.features import TokenTemplate, platform_features, task_features
+from tcl_core.features import TokenTemplate, platform_features
 from tcl_core.search.population import DecisionSpace
 from tcl_core.space.design_space import DesignSpace
 
@@ -24,7 +24,6 @@ class Scorer:
 
     def __init__(self, space: DesignSpace, platform: Platform) -> None:
         self._space = space
-        self._task: FloatArray = task_features(space.task)
         self._platform: FloatArray = platform_features(platform)
 
     @property
@@ -55,7 +54,7 @@ class Scorer:
         narrow = _narrowed(sketch, candidates)
         decisions = DecisionSpace(narrow)
         choices, found = decisions.rows(candidates)
-        template = TokenTemplate(narrow, self._task, self._platform)
+        template = TokenTemplate(narrow, self.task, self._platform)
         return template.featurise(decisions.population(choices)), found.tolist()
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tcl_core.dataset import Dataset, DatasetNetwork, Measured, Split, sealed
 from tcl_core.domain import (
+    Access,
     Candidate,
     DecisionDomain,
     DecisionKind,
@@ -144,6 +145,8 @@ def platforms(draw: st.DrawFn, fingerprint: str) -> Platform:
 
 @st.composite
 def tasks(draw: st.DrawFn, key: str) -> Task:
+    steps = st.lists(st.tuples(wholes, numbers), max_size=2).map(tuple)
+    accesses = st.builds(Access, bytes=numbers, spans=st.lists(steps, max_size=2).map(tuple))
     tensors = st.builds(TensorSpec, name=texts, dtype=texts, shape=st.lists(st.integers(0, 9), max_size=3).map(tuple))
     return Task(
         key=key,
@@ -156,6 +159,7 @@ def tasks(draw: st.DrawFn, key: str) -> Task:
         axes=tuple(draw(st.lists(st.builds(LoopAxis, extent=wholes, kind=texts), max_size=3))),
         arguments=tuple(draw(st.lists(tensors, max_size=3))),
         anchor=draw(texts),
+        accesses=tuple(draw(st.lists(accesses, max_size=2))),
     )
 
 

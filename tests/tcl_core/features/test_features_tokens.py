@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 from tcl_core.batches import Population
-from tcl_core.domain import DecisionDomain, DecisionKind, Sketch
+from tcl_core.domain import DecisionDomain, DecisionKind, Sketch, Task
 from tcl_core.features import LAYOUT, TokenTemplate
 from tcl_core.features.tokens import filled, parse_trace, token_kind, write_values
 from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, STEP_SLOTS, STEPS, UNKNOWN_KIND, Field, kind_id
 
-TASK, PLATFORM = np.zeros(LAYOUT.task, np.float32), np.zeros(LAYOUT.platform, np.float32)
+TASK = Task(
+    key="t", name="n", weight=1, module_json="", flops=1.0, bytes_moved=1.0, dtype="float32", axes=(), arguments=(),
+    anchor="a",
+)  # fmt: skip
+PLATFORM = np.zeros(LAYOUT.platform, np.float32)
 
 
 def sketch_of(rows: list[list[object]], domains: tuple[DecisionDomain, ...] = ()) -> Sketch:
@@ -54,7 +58,7 @@ def test_values_are_logarithms_flags_and_suffixes() -> None:
 def test_small_factors_are_told_apart_and_large_ones_lie_between_edges() -> None:
     row = np.zeros(FIELDS, np.float32)
     write_values(row, (20.0, 3.0, 96.0, 1.0, 7.0))
-    last, before, first = row[Field.FILLED :].reshape(STEP_SLOTS, STEPS)
+    last, before, first = row[Field.FILLED : Field.KNOWN].reshape(STEP_SLOTS, STEPS)
     assert list(last) == [1] * 6 + [0] * 6  # seven: up to the edge of 7
     assert list(before) == [0] * 12  # one fills nothing
     assert list(first) == [1] * 10 + [0.5, 0]  # 20 lies half way from 16 to 24
@@ -66,7 +70,7 @@ def test_small_factors_are_told_apart_and_large_ones_lie_between_edges() -> None
 def test_a_factor_is_shown_once_where_there_are_few(values: tuple[float, ...]) -> None:
     row = np.zeros(FIELDS, np.float32)
     write_values(row, values)
-    shown = row[Field.FILLED :].reshape(STEP_SLOTS, STEPS)
+    shown = row[Field.FILLED : Field.KNOWN].reshape(STEP_SLOTS, STEPS)
     assert list(shown[0]) == list(filled(6.0))
     assert not shown[len(values) :].any()
 
@@ -85,7 +89,7 @@ def test_a_split_shows_the_factors_its_sampling_instruction_decided() -> None:
 
 
 def test_a_long_trace_keeps_its_sampling_instructions_and_counts_the_rest() -> None:
-    rows: list[list[object]] = [["GetSBlock", [], [f"b{i}", "main"], [f"b{i}"]] for i in range(MAX_TOKENS + 5)]
+    rows: list[list[object]] = [["Unroll", [f"l{i}"], [], []] for i in range(MAX_TOKENS + 5)]
     rows.append(["SampleCategorical", [], [[0, 16], [0.5, 0.5]], ["v1"]])
     domain = DecisionDomain(
         instruction=len(rows) - 1, kind=DecisionKind.CATEGORY, values=((0,), (1,)), literals=(0.0, 16.0)
@@ -103,3 +107,12 @@ def test_fields_stay_in_a_sane_range() -> None:
     write_values(row, (4096.0, -1.0, 512.0, 64.0))
     assert np.isfinite(row).all()
     assert np.abs(row).max() < 10
+
+
+def test_what_only_names_blocks_has_no_token_unless_there_is_nothing_else() -> None:
+    naming: list[list[object]] = [["GetSBlock", [], ["a", "main"], ["b0"]], ["GetConsumers", ["b0"], [], ["b1"]]]
+    unroll: list[list[object]] = [["Unroll", ["l1"], [], []]]
+    alone, before = (TokenTemplate(sketch_of(rows), TASK, PLATFORM) for rows in (naming, naming + unroll))
+    assert [*before.kinds] == [kind_id("Unroll", None)]
+    assert [*alone.kinds] == [kind_id("GetSBlock", "a"), kind_id("GetConsumers", None)]
+    assert alone.dropped == before.dropped == 0

@@ -11,7 +11,7 @@ from tcl_core.batches import Population, TaskGroup
 from tcl_core.config import CostModelConfig, ModelConfig, RunConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.domain import Candidate, Failure, Network, Platform, Rationale, Record, Replay, Source, Stage, Task
-from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
+from tcl_core.features import LAYOUT, TokenTemplate, platform_features
 from tcl_core.search.population import DecisionSpace
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
@@ -92,7 +92,7 @@ def taught(
     """The same with a cost model that was fitted to the successes."""
     sketch = matmul_space.sketches[-1]
     choices, _ = DecisionSpace(sketch).rows([replay.candidate for replay in matmul_replays[:5]])
-    template = TokenTemplate(sketch, task_features(matmul_task), platform_features(cpu_platform))
+    template = TokenTemplate(sketch, matmul_task, platform_features(cpu_platform))
     batch = template.featurise(Population(sketch=sketch.index, choices=choices))
     labels = np.array([0.2, 0.25, 1.0, 0.33, 0.5], np.float32)
     model = make_cost_model(MODEL, LAYOUT, seed=0)

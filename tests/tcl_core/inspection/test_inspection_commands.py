@@ -12,7 +12,7 @@ from tcl_core.cost_model import make_cost_model
 from tcl_core.domain import Candidate, Platform, Replay, Task
 from tcl_core.errors import UserError
 from tcl_core.events import Event
-from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
+from tcl_core.features import LAYOUT, TokenTemplate, platform_features
 from tcl_core.inspection.commands import inspect
 from tcl_core.inspection.influence import explain
 from tcl_core.schedule_events import InspectSchedule, ScheduleInspected, ScoreExplained, SourceGenerated
@@ -58,7 +58,7 @@ def test_a_contribution_is_the_score_less_the_mean_of_the_alternatives(
     model = make_cost_model(MODEL, LAYOUT, seed=0)
     model.load(next((taught / "checkpoints").iterdir()))
     explained = explain(candidate, sketch, matmul_task, cpu_platform, model)
-    template = TokenTemplate(sketch, task_features(matmul_task), platform_features(cpu_platform))
+    template = TokenTemplate(sketch, matmul_task, platform_features(cpu_platform))
     (row,), _ = DecisionSpace(sketch).rows([candidate])
     choices = np.array([[value, *row[1:]] for value in range(len(sketch.domains[0].values))], np.int32)
     scores = model.predict(template.featurise(Population(sketch=sketch.index, choices=choices))).scores

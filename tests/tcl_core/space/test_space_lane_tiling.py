@@ -97,13 +97,6 @@ def test_vectors_hold_channels_and_threads_share_pixels() -> None:
     assert "T.unroll(3)" in script
 
 
-def test_for_the_dataset_pictures_keep_the_sketches_of_metaschedule_in_front() -> None:
-    sketches = DesignSpace(task_of("pictures", of_pictures()), CPU_TARGET, of_dataset=True).sketches
-    assert len(sketches) > 1
-    assert "rfactor" in sketches[-1].trace_json.lower()
-    assert [len(sketches[-1].domains)] == [1]
-
-
 @pytest.mark.parametrize("kind", ["pictures", "maxima", "squares", "alone"])
 def test_each_has_this_sketch_alone(kind: str) -> None:
     (sketch,) = space_of(kind)[0].sketches

@@ -295,13 +295,6 @@ def test_columns_that_fill_no_vectors_are_vectors_that_llvm_fills(columns: int, 
     assert loops_of(space, space.sketches[0], "T_matmul_NN_update")[-1] == ("vectorized", lanes)
 
 
-@pytest.mark.parametrize(("columns", "alike"), [(42, False), (48, True)])
-def test_the_dataset_holds_none_of_these(columns: int, alike: bool) -> None:
-    task = task_of("product", matrices(24, columns))
-    ours, shipped = DesignSpace(task, CPU_TARGET), DesignSpace(task, CPU_TARGET, of_dataset=True)
-    assert ([each.domains for each in ours.sketches] == [each.domains for each in shipped.sketches]) is alike
-
-
 def test_a_choice_is_worked_out_for_each_tile() -> None:
     space = DesignSpace(task_of("choice", plus_a_choice()), CPU_TARGET)
     plain = DesignSpace(task_of("plain", matrices()), CPU_TARGET)
@@ -309,11 +302,9 @@ def test_a_choice_is_worked_out_for_each_tile() -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize(
-    ("rows", "of_dataset", "by_columns"), [(49, False, True), (49, True, False), (392, False, False)]
-)
-def test_threads_may_share_the_columns_of_many_weights(rows: int, of_dataset: bool, by_columns: bool) -> None:
-    space = DesignSpace(task_of("weights", matrices(rows, 2048, 256)), CPU_TARGET, of_dataset=of_dataset)
+@pytest.mark.parametrize(("rows", "by_columns"), [(49, True), (392, False)])
+def test_threads_may_share_the_columns_of_many_weights(rows: int, by_columns: bool) -> None:
+    space = DesignSpace(task_of("weights", matrices(rows, 2048, 256)), CPU_TARGET)
     for sketch in space.sketches:
         of_rows, of_columns, *_ = sketch.domains
         assert any(value[0] == 1 for value in of_rows.values) is by_columns

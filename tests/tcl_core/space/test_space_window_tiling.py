@@ -161,9 +161,3 @@ def test_a_kernel_that_goes_on_otherwise_is_left_to_metaschedule() -> None:
     for behind in (lambda value: topi.transpose(value, (0, 1, 4, 2, 3)), lambda value: topi.sum(value, axis=(2, 3))):
         sketches = DesignSpace(depthwise(Window(rows=10), behind), CPU_TARGET).sketches
         assert all(len(sketch.domains) > 3 for sketch in sketches)
-
-
-def test_those_read_twice_were_left_to_metaschedule_for_the_dataset() -> None:
-    for behind, sketches in ((clipped, 1), (gated, 3)):
-        space = DesignSpace(depthwise(Window(rows=8), behind), CPU_TARGET, of_dataset=True)
-        assert len(space.sketches) == sketches

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tcl_core
 from tcl_core.domain import (
+    Access,
     Candidate,
     DecisionDomain,
     DecisionKind,
@@ -68,6 +69,7 @@ def task(key: str = "a1", **changes: object) -> Task:
         "axes": (LoopAxis(extent=64, kind="spatial"), LoopAxis(extent=512, kind="reduce")),
         "arguments": (TensorSpec(name="a", dtype="float32", shape=(64, 512)),),
         "anchor": "matmul",
+        "accesses": (Access(bytes=4.0, spans=(((0, 1.0), (1, 0.5)), ((1, 1.0),))),),
     }
     return Task(**(values | changes))  # type: ignore[arg-type]
 

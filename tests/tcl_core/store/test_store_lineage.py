@@ -11,6 +11,7 @@ from store_samples import failed, furnish, platform, record
 from tcl_core.domain import CheckpointKind
 from tcl_core.errors import UserError
 from tcl_core.store import CheckpointRow, Workspace
+from tcl_core.store.record_table import compress
 from tcl_core.store.schema import STEPS, migrate
 from tcl_core.store.workspace import DATABASE
 
@@ -106,8 +107,9 @@ def test_a_file_of_schema_2_opens(tmp_path: Path, read_only: bool) -> None:
     connection = sqlite3.connect(tmp_path / "old" / DATABASE, isolation_level=None)
     migrate(connection, STEPS[:2])
     for row in rows:
-        if row.startswith("INSERT INTO") and "networks_tasks" not in row:
+        if row.startswith("INSERT INTO") and 'tasks"' not in row:
             connection.execute(row)
+    connection.execute("INSERT INTO tasks VALUES ('a1', ?, 1, 1, 'float32', '[]', '[]', 'm')", (compress("{}"),))
     connection.execute("INSERT INTO networks_tasks VALUES ('d1', 0, 'a1', 'fused_a1', 3)")
     connection.execute(
         "INSERT INTO checkpoints VALUES (5, 'cafe01', 'mamba', 'checkpoints/m', 1.5, 9, '{\"top1\": 0.5}')"

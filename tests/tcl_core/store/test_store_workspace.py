@@ -61,6 +61,13 @@ def test_adding_a_network_again_updates_its_place_and_tasks(workspace: Workspace
     assert workspace.all_tasks([]) == ()
 
 
+def test_a_known_task_is_told_its_accesses_when_its_network_is_opened_again(workspace: Workspace) -> None:
+    workspace.add_network(network("d2"), (task("f6", accesses=()),))
+    assert workspace.tasks("d2")[0].accesses == ()
+    workspace.add_network(network("d2"), (task("f6"),))
+    assert workspace.tasks("d2")[0].accesses == task("f6").accesses != ()
+
+
 def test_loops_are_those_of_the_tasks_of_some_keys_and_anchors(workspace: Workspace) -> None:
     workspace.add_network(network(), (task("c3"),))
     of_c3 = TaskLoops(key="c3", axes=task("c3").axes, anchor=task("c3").anchor)

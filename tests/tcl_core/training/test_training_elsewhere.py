@@ -26,7 +26,7 @@ from tests.tcl_core.network.conftest import make_model, tensor, value
 
 TARGET = '{"kind": "llvm", "keys": ["cpu"], "mcpu": "x86-64-v3", "num-cores": 2}'
 EARLIER = LearnedPlatform(
-    fingerprint="earlier", records=1, token=(1.0, 0.0, 0.5), name="an AVX2", target_json=TARGET, vector_bits=256
+    fingerprint="earlier", records=1, token=(1.0, 0.0, 0.5) * 4, name="an AVX2", target_json=TARGET, vector_bits=256
 )
 
 

@@ -15,7 +15,7 @@ from tcl_core.cost_model import make_cost_model
 from tcl_core.domain import Candidate, DecisionKind, Platform, Replay, Source, Task
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, RecordMeasured
-from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
+from tcl_core.features import LAYOUT, TokenTemplate, platform_features
 from tcl_core.inspection.stepping import step_through
 from tcl_core.inspection.tensor_ir import read_tensor_ir
 from tcl_core.schedule_events import PlaceKind
@@ -99,7 +99,7 @@ def test_score_and_rank_are_the_models_own(
     prediction = scored(room, taught, candidate).prediction
     sketch = matmul_space.sketches[-1]
     choices, _ = DecisionSpace(sketch).rows([candidate, *(one.candidate for one in matmul_replays[:5])])
-    template = TokenTemplate(sketch, task_features(matmul_task), platform_features(cpu_platform))
+    template = TokenTemplate(sketch, matmul_task, platform_features(cpu_platform))
     model = make_cost_model(MODEL, LAYOUT, seed=0)
     model.load(next((taught / "checkpoints").iterdir()))
     mine, *theirs = model.predict(template.featurise(Population(sketch=sketch.index, choices=choices))).scores
