@@ -32,7 +32,7 @@ def _access(region: Any, axes: Sequence[Any]) -> Access:
         goes = {dimension: 1 + _places(moving, low) - _places(still, low) for dimension, low in enumerate(lows)}
         reach[index] = {dimension: places for dimension, places in goes.items() if places > 1}
     return Access(
-        bytes=float(elements * _width(str(region.source.ty.dtype))),
+        bytes=float(elements * item_bytes(str(region.source.ty.dtype))),
         spans=tuple(_span(group, reach, extents) for group in _groups(reach)),
     )
 
@@ -80,5 +80,6 @@ def _span(group: Sequence[int], reach: Reach, extents: Sequence[int]) -> tuple[t
     return tuple(span)
 
 
-def _width(dtype: str) -> int:
+def item_bytes(dtype: str) -> int:
+    """Bytes of one element."""
     return 1 if dtype == "bool" else np.dtype("float16" if dtype == "bfloat16" else dtype).itemsize

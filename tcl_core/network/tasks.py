@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, s_tir
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.analysis import estimate_tir_flops
 
-from tcl_core.domain import RECURRENCE, SHARED, Access, ImportIssue, LoopAxis, Task, TensorSpec
-from tcl_core.network.accesses import accesses_of
+from tcl_core.domain import RECURRENCE, SHARED, ImportIssue, LoopAxis, Task, TensorSpec
+from tcl_core.network.accesses import accesses_of, item_bytes
 from tcl_core.network.winograd import FLOPS
 
 _REDUCE = 2
@@ -63,7 +62,7 @@ def _task(found: Any, arguments: tuple[TensorSpec, ...]) -> Task:
         axes=anchor.axes,
         arguments=arguments,
         anchor=anchor.name,
-        accesses=anchor.accesses,
+        accesses=() if anchor.block is None else accesses_of(anchor.block),
     )
 
 
@@ -96,7 +95,7 @@ def _arguments(function: Any) -> tuple[TensorSpec, ...] | None:
 
 
 def _bytes(argument: TensorSpec) -> int:
-    return math.prod(argument.shape) * (1 if argument.dtype == "bool" else np.dtype(argument.dtype).itemsize)
+    return math.prod(argument.shape) * item_bytes(argument.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +103,7 @@ class _Anchor:
     name: str
     axes: tuple[LoopAxis, ...]
     work: float
-    accesses: tuple[Access, ...] = ()
+    block: Any = None
 
 
 def _find_anchor(module: Any) -> tuple[_Anchor, float]:
@@ -115,7 +114,7 @@ def _find_anchor(module: Any) -> tuple[_Anchor, float]:
     TVM's `find_anchor_sblock` knows reductions only, and elementwise tasks have an anchor too.
     """
     schedule = s_tir.Schedule(module, debug_mask="none")
-    best, total, anchor = _Anchor(name="", axes=(), work=-1.0), float(estimate_tir_flops(module)), None
+    best, total = _Anchor(name="", axes=(), work=-1.0), float(estimate_tir_flops(module))
     for reference in _blocks(schedule):
         block = schedule.get(reference)
         axes = tuple(
@@ -129,8 +128,8 @@ def _find_anchor(module: Any) -> tuple[_Anchor, float]:
             total += flops - estimated
         work = max(flops, float(math.prod(axis.extent for axis in axes)))
         if work > best.work and SHARED not in block.annotations:
-            best, anchor = _Anchor(name=str(block.name_hint), axes=axes, work=work), block
-    return (best if anchor is None else replace(best, accesses=accesses_of(anchor))), total
+            best = _Anchor(name=str(block.name_hint), axes=axes, work=work, block=block)
+    return best, total
 
 
 def _blocks(schedule: Any) -> list[Any]:
