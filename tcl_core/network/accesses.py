@@ -61,10 +61,9 @@ def _groups(reach: Reach) -> Iterable[tuple[int, ...]]:
     while left:
         first = next(iter(left))
         group, shared = [first], left.pop(first)
-        for axis in [*left]:
-            if left[axis] & shared:
-                group.append(axis)
-                shared |= left.pop(axis)
+        while joining := [axis for axis in left if left[axis] & shared]:
+            group += joining
+            shared = shared.union(*(left.pop(axis) for axis in joining))
         yield tuple(group)
 
 

@@ -62,3 +62,9 @@ def test_an_index_that_is_data_stays_where_it_is() -> None:
     for result in (te.compute((9, 6), lambda i, j: table[index[i], j], name="looked_up"), bounded):
         spans = {each.spans for each in accesses(result, table, index)[:2]}
         assert spans == {(((1, 1.0),),), (((0, 1.0),),)}
+
+
+def test_axes_are_together_by_way_of_a_third() -> None:
+    data = te.placeholder((12, 12), name="data")
+    (read, _) = accesses(te.compute((4, 5, 6), lambda a, c, b: data[a + b, b + c], name="skewed"), data)
+    assert [sorted(axis for axis, _ in group) for group in read.spans] == [[0, 1, 2]]
