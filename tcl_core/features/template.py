@@ -112,7 +112,8 @@ class TokenTemplate:
         fields_NTF[:] = self._base_TF
         for slot in self._slots:
             fields_NTF[:, slot.token, _DECIDED] = slot.rows_VF[choices[:, slot.domain]]
-        self._write_loops(choices, fields_NTF)
+        if len(choices):
+            self._write_loops(choices, fields_NTF)
         return TokenBatch(kinds=self.kinds, fields=fields_NTF, task=self._task_C, platform=self._platform)
 
     def _write_loops(self, choices: NDArray[np.int32], fields_NTF: FloatArray) -> None:

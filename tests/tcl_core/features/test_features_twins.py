@@ -15,7 +15,7 @@ from tcl_core.domain import Access, Candidate, Platform, Replay, Sketch, Task
 from tcl_core.features import LAYOUT, TokenTemplate, platform_features, task_features
 from tcl_core.features.context import Hardware
 from tcl_core.features.reference import trace_tokens
-from tcl_core.features.vocabulary import TASK_ARGUMENTS, UNKNOWN_KIND, Field
+from tcl_core.features.vocabulary import FIELDS, TASK_ARGUMENTS, UNKNOWN_KIND, Field
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 from tcl_core.network.sample import sample_path
@@ -67,6 +67,15 @@ def test_both_paths_agree_on_a_network(cpu_platform: Platform) -> None:
         shown.append(np.any([fields.any(axis=0) for fields in found], axis=0))
     for field in (Field.PRODUCT, Field.BALANCE, Field.OUTER + 1, Field.LEVEL_BYTES, Field.BROUGHT, Field.BROUGHT_RATES):
         assert np.mean([each[field] for each in shown]) > 1 / 3, f"field {field} is rarely known"
+
+
+def test_no_candidate_has_no_fields(cpu_platform: Platform) -> None:
+    network = import_network(load_network(sample_path(), NetworkConfig()), CPU_TARGET, NetworkConfig())
+    for task in network.tasks:
+        for sketch in DesignSpace(task, CPU_TARGET).sketches:
+            template = TokenTemplate(sketch, task, platform_features(cpu_platform))
+            none = Population(sketch=sketch.index, choices=np.zeros((0, len(sketch.domains)), np.int32))
+            assert template.featurise(none).fields.shape == (0, len(template.kinds), FIELDS)
 
 
 def test_a_batch_is_its_candidates_one_by_one(matmul_task: Task, cpu_platform: Platform) -> None:

@@ -227,8 +227,19 @@ def test_a_round_is_never_larger_than_was_asked_for(matmul_task: Task, cpu_platf
     lender.add_records([record_of(one.replay, 1e-3) for one in chosen_of(lender, narrow, 24)])
     work = work_of(replace(matmul_task, key="alike"), cpu_platform)
     work.add_records([record_of(one.replay, 1e-3) for one in chosen_of(work, narrow, 7)])
-    (only,) = chosen_of(work, narrow, 1, relatives=[lender])  # the eighth is due to be drawn, and one can be borrowed
-    assert only.source is Source.CARRIED
+    # The eighth is due to be drawn, and one can be borrowed.
+    chosen = chosen_of(work, narrow, 2, relatives=[lender])
+    assert [one.source for one in chosen] == [Source.CARRIED, Source.DRAWN]
+
+
+def test_the_only_candidate_of_a_round_is_a_taught_models_own(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    lender = work_of(matmul_task, cpu_platform)
+    lender.add_records([record_of(replay, 1e-3) for replay, _ in propose(lender, model, 6)])
+    for taught, source in ((cast(CostModel, Narrow()), Source.SEARCH), (model, Source.CARRIED)):
+        (only,) = chosen_of(work_of(replace(matmul_task, key="alike"), cpu_platform), taught, 1, relatives=[lender])
+        assert only.source is source
 
 
 def test_rounds_that_grow_draw_as_many_as_one_of_their_size(matmul_task: Task, cpu_platform: Platform) -> None:
