@@ -309,7 +309,7 @@ class Controller(QObject):
 
     def _finished(self, event: events.Finished) -> None:
         run = self._models.run
-        run.activity = Activity.READY
+        run.end_run(event.reason)
         run.outcome = wording.ending(event)
         self._models.stage_times.finish(event)
         self._models.tasks.set_active("")

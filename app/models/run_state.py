@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal
@@ -30,6 +30,8 @@ class Activity(StrEnum):
 
 BUSY = frozenset({Activity.RUNNING, Activity.PAUSED, Activity.STOPPING})
 """A run is on."""
+
+_CUT_SHORT = frozenset({"stopped", "failed"})
 
 PHASES = {
     Stage.IMPORT: later("Importing the network"),
@@ -124,6 +126,12 @@ class RunState(QObject):
         self.outcome = ""
         self.phase = tr("Starting")
         self.stage = None
+
+    def end_run(self, reason: str) -> None:
+        """A run ended, for the reason that `Finished` gives: its bar is full, unless something cut it short."""
+        self.activity = Activity.READY
+        if self.progress is not None and reason not in _CUT_SHORT:
+            self.progress = replace(self.progress, fraction=1.0)
 
     def announce(self) -> None:
         """Tell the views."""

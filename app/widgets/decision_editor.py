@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
 from app.models.tile_choices import factors_at, split_with
 from app.models.what_if_wording import name, ordinal
@@ -16,16 +16,16 @@ from tcl_core.domain import Decision, DecisionKind
 from tcl_core.what_if_events import Control
 
 _FACTOR_WIDTH = 64
+"""At least: two digits; a factor of a fused loop may have four and more."""
 _CHOICE_WIDTH = 170
 
 
 class _Box(QComboBox):
-    """A box of a fixed width, in an area that scrolls."""
+    """A box in an area that scrolls, which never grows with the area."""
 
-    def __init__(self, accessible: str, width: int) -> None:
+    def __init__(self, accessible: str) -> None:
         super().__init__()
         self.setAccessibleName(accessible)
-        self.setFixedWidth(width)
         WheelPass(self, self)
 
 
@@ -50,9 +50,9 @@ class DecisionEditor(QWidget):
 
     def _add_factors(self, layout: QHBoxLayout) -> None:
         for place in range(len(self._control.values[0])):
-            box = _Box(
-                tr("{ordinal} factor, {name}", ordinal=ordinal(place + 1), name=name(self._control)), _FACTOR_WIDTH
-            )
+            box = _Box(tr("{ordinal} factor, {name}", ordinal=ordinal(place + 1), name=name(self._control)))
+            box.setMinimumWidth(_FACTOR_WIDTH)
+            box.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
             for factor in factors_at(self._control.values, place):
                 box.addItem(str(factor), factor)
             box.setEnabled(box.count() > 1)
@@ -66,7 +66,8 @@ class DecisionEditor(QWidget):
             self.boxes.append(box)
 
     def _add_choice(self, layout: QHBoxLayout) -> None:
-        box = _Box(name(self._control), _CHOICE_WIDTH)
+        box = _Box(name(self._control))
+        box.setFixedWidth(_CHOICE_WIDTH)
         box.addItems(self._control.labels)
         box.setEnabled(box.count() > 1)
         box.setToolTip("" if box.count() > 1 else tr("It has one legal value only"))

@@ -187,3 +187,14 @@ def test_opened_again_the_selected_task_stays_selected(desk: Desk) -> None:
     desk.schedules.select_task(recorded_schedule.TASK.key)
     desk.open(None, recorded_run.opened())
     assert desk.models.schedules.task_key == recorded_schedule.TASK.key
+
+
+@pytest.mark.parametrize(("reason", "fraction"), [("no expected gain", 1.0), ("minutes", 1.0), ("stopped", 0.5)])
+def test_the_bar_is_full_when_a_run_came_to_its_own_end(desk: Desk, reason: str, fraction: float) -> None:
+    played = list(recorded_run.RecordedRun(rounds=2, round_size=5).events())
+    began, progress = played[0], next(event for event in played if isinstance(event, events.Progress))
+    finished = next(event for event in played if isinstance(event, events.Finished))
+    desk.tell(began, progress, replace(finished, reason=reason, library=None))
+    assert progress.fraction == 0.5
+    assert desk.models.run.activity is Activity.READY
+    assert desk.models.run.progress == replace(progress, fraction=fraction)

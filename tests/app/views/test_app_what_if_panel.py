@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import recorded_what_if as recorded
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QStyle, QStyleOptionComboBox
 from pytestqt.qtbot import QtBot
 
 from app.models.run_state import Activity
 from app.models.studio import StudioModels
 from app.tokens import DARK, LIGHT
 from app.views.what_if_panel import WhatIfPanel
+from app.widgets.decision_editor import DecisionEditor
 from tcl_core.domain import Source
 from tcl_core.what_if_events import WhatIfMeasured
 
@@ -94,6 +98,23 @@ def test_a_factor_takes_the_others_with_it_and_can_be_undone(panel: WhatIfPanel,
     assert texts(panel, 0) == ["32", "1", "2"]
     panel.reset.trigger()
     assert models.what_if.candidate == recorded.OWN
+
+
+def test_a_factor_of_a_long_loop_is_shown_whole(qtbot: QtBot) -> None:
+    long = replace(recorded.CONTROLS[0], values=((4, 1048576), (1048576, 4)))
+    editor = DecisionEditor(long)
+    qtbot.addWidget(editor)
+    editor.show_value((4, 1048576))
+    editor.resize(editor.sizeHint())
+    editor.show()
+    qtbot.waitExposed(editor)
+    for box in editor.boxes:
+        about = QStyleOptionComboBox()
+        box.initStyleOption(about)
+        room = box.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, about, QStyle.SubControl.SC_ComboBoxEditField, box
+        )
+        assert room.width() >= box.fontMetrics().horizontalAdvance("1048576")
 
 
 def test_undo_has_its_key(panel: WhatIfPanel, models: StudioModels, qtbot: QtBot) -> None:
