@@ -181,7 +181,14 @@ class MainWindow(QMainWindow):
         menu.clear()
         for path in paths:
             menu.addAction(path.replace("&", "&&")).triggered.connect(partial(self.open_requested.emit, path))
+        menu.addSeparator()
+        # Queued: what was clicked is taken out of the menu.
+        menu.addAction(tr("&Clear this list")).triggered.connect(self._forget, Qt.ConnectionType.QueuedConnection)
         menu.setEnabled(bool(paths))
+
+    def _forget(self) -> None:
+        self._settings.forget_recent()
+        self.show_recent()
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

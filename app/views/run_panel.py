@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -229,10 +228,6 @@ class RunPanel(QWidget):
             self._heartbeat.setObjectName(role)
             self._heartbeat.style().polish(self._heartbeat)
         self._heartbeat.setText(tr("Engine: {heartbeat}", heartbeat=wording.heartbeat(age_s)))
-
-    def add_actions(self, *actions: QAction) -> None:
-        """Make actions' shortcuts work while this panel floats in a window of its own."""
-        self.addActions(list(actions))
 
     def _draw_hold(self) -> None:
         paused = self._run.activity is Activity.PAUSED

@@ -102,10 +102,6 @@ class TrainingForm(QWidget):
         path = self._parent.currentData()
         return next((one for one in self._checkpoints.checkpoints if one.path == path), None)
 
-    def go_on_from(self, path: str) -> None:
-        """Choose a checkpoint to go on from, where the platform's kind of hardware has it."""
-        self._parent.setCurrentIndex(max(0, self._parent.findData(path)))
-
     def set_free(self, free: bool) -> None:
         """Whether a training can begin now."""
         self._free = free

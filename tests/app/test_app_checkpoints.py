@@ -183,10 +183,10 @@ def test_a_training_shows_its_passes_and_keeps_its_best_when_stopped(studio: Stu
 
 def test_learning_goes_on_from_learned_checkpoints_alone(studio: Studio) -> None:
     form = panel(studio).form
-    form.go_on_from(checkpoint_samples.checkpoints()[1].path)
+    form._parent.setCurrentIndex(form._parent.findData(checkpoint_samples.checkpoints()[1].path))
     assert form.train_button.isEnabled() and not form.learn_button.isEnabled()
     assert form.request(learn=False).model == "transformer"
-    form.go_on_from(checkpoint_samples.checkpoints()[0].path)
+    form._parent.setCurrentIndex(form._parent.findData(checkpoint_samples.checkpoints()[0].path))
     assert form.learn_button.isEnabled()
     request = form.request(learn=True)
     assert request.learn and request.checkpoint == checkpoint_samples.checkpoints()[0].path

@@ -55,6 +55,19 @@ def test_opening_a_network_shows_its_tasks(open_studio: Open, qtbot: QtBot, sett
     assert studio.window.run_panel.form.request.workspace.endswith("workspaces/resnet")
 
 
+def test_recent_networks_are_opened_again_or_forgotten(open_studio: Open, qtbot: QtBot, settings: Settings) -> None:
+    settings.add_recent("/networks/resnet.onnx")
+    window = open_studio(studio_engines.playing).window
+    menu = window.actions_.recent
+    network, _, clear = menu.actions()
+    with qtbot.waitSignal(window.open_requested) as wish:
+        network.trigger()
+    assert wish.args == ["/networks/resnet.onnx"]
+    clear.trigger()
+    qtbot.waitUntil(lambda: not menu.isEnabled(), timeout=WAIT_MS)
+    assert settings.recent == ()
+
+
 def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     models, window = studio.models, studio.window
