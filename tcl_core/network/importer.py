@@ -30,6 +30,7 @@ from tcl_core.network.joints import end_at_joints
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.nodes import CONTRIBUTED, OWN, opset_of
 from tcl_core.network.panels import lay_out_weights
+from tcl_core.network.parts import move_parts
 from tcl_core.network.quantized import is_quantized, round_by_operator, spell_out_quantization
 from tcl_core.network.schedule_rules import fit_for_schedules
 from tcl_core.network.simplify import simplify
@@ -215,7 +216,7 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
             module = block_convolutions(module, lanes, winograd=winograd)
             module = lengthen_rows(lengthen_columns(module, lanes))
             module = lay_out_weights(widen_attention(module, lanes), lanes)
-            module = take_gates_apart(end_at_joints(module))
+            module = move_parts(take_gates_apart(end_at_joints(module)))
         if quantized:
             module = round_by_operator(module)
         if config.fast_math:

@@ -1,0 +1,88 @@
+"""Parts of what was moved: by index and by split, the same results in fewer kernels, and as they were else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import tvm
+from tvm import relax
+
+from tcl_core.config import NetworkConfig
+from tcl_core.network.importer import ImportedNetwork, import_network
+from tcl_core.network.load import load_network
+
+CPU = {"kind": "llvm", "num-cores": 1}
+SHAPE = (1, 6, 24)
+"""Tokens of three times two heads of four values."""
+
+
+def attention(tools: Any, *, by: str, at: tuple[int, ...] = (0, 1, 2), read_whole: bool = False) -> Path:
+    """What follows the product of queries, keys and values in an attention: scores, and what they weigh."""
+    nodes = [
+        tools.node("Relu", ["x"], ["product"]),
+        tools.node("Reshape", ["product", "by_part"], ["split"]),
+        tools.node("Transpose", ["split"], ["moved"], perm=[2, 0, 3, 1, 4]),
+    ]
+    weights = [tools.tensor("by_part", np.array([1, 6, 3, 2, 4], np.int64))]
+    if by == "index":
+        for name, place in zip("qkv", at, strict=True):
+            nodes.append(tools.node("Gather", ["moved", f"{name}.at"], [name], axis=0))
+            weights.append(tools.tensor(f"{name}.at", np.array(place, np.int64)))
+    else:
+        nodes.append(tools.node("Split", ["moved", "sizes"], ["q.1", "k.1", "v.1"], axis=0))
+        nodes += [tools.node("Squeeze", [f"{name}.1", "first"], [name]) for name in "qkv"]
+        weights += [
+            tools.tensor("sizes", np.array([1, 1, 1], np.int64)),
+            tools.tensor("first", np.array([0], np.int64)),
+        ]
+    nodes += [
+        tools.node("Transpose", ["k"], ["kT"], perm=[0, 1, 3, 2]),
+        tools.node("MatMul", ["q", "kT"], ["scores"]),
+        tools.node("Softmax", ["scores"], ["shares"], axis=-1),
+        tools.node("MatMul", ["shares", "v"], ["y"]),
+    ]
+    outputs = [tools.value("y", None)]
+    if read_whole:
+        nodes.append(tools.node("Sigmoid", ["moved"], ["z"]))
+        outputs.append(tools.value("z", None))
+    return Path(tools.save(tools.model(nodes, [tools.value("x", SHAPE)], outputs, weights)))
+
+
+def compared(path: Path) -> ImportedNetwork:
+    """The network, after its results were found to be onnxruntime's."""
+    config = NetworkConfig()
+    network = import_network(load_network(path, config), json.dumps(CPU), config, 256)
+    assert not network.report.issues
+    data = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
+    expected = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
+    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
+    found = machine["main"](tvm.runtime.tensor(data))
+    results = [found] if isinstance(found, tvm.runtime.Tensor) else list(found)
+    for result, want in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result.numpy(), want, rtol=1e-4, atol=1e-5)
+    return network
+
+
+@pytest.mark.parametrize("by", ["index", "split"])
+def test_queries_keys_and_values_are_copied_once(tools: Any, by: str) -> None:
+    network = compared(attention(tools, by=by))
+    names = [task.name for task in network.tasks]
+    assert not any("take" in name or "split" in name for name in names)
+    assert sum("strided_slice" in name for name in names) == 3
+    assert sum(task.weight for task in network.tasks) == 7  # ReLU, three movements, two products and a softmax
+
+
+@pytest.mark.parametrize("at", [(-1, 0, -2), (2, 2, 0)])
+def test_indices_count_from_the_end_and_may_be_the_same(tools: Any, at: tuple[int, ...]) -> None:
+    names = [task.name for task in compared(attention(tools, by="index", at=at)).tasks]
+    assert not any("take" in name for name in names)
+
+
+def test_what_is_read_as_a_whole_is_left_alone(tools: Any) -> None:
+    names = [task.name for task in compared(attention(tools, by="index", read_whole=True)).tasks]
+    assert any("take" in name for name in names)
