@@ -26,6 +26,7 @@ class _Box(QComboBox):
     def __init__(self, accessible: str) -> None:
         super().__init__()
         self.setAccessibleName(accessible)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         WheelPass(self, self)
 
 
@@ -52,7 +53,6 @@ class DecisionEditor(QWidget):
         for place in range(len(self._control.values[0])):
             box = _Box(tr("{ordinal} factor, {name}", ordinal=ordinal(place + 1), name=name(self._control)))
             box.setMinimumWidth(_FACTOR_WIDTH)
-            box.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
             for factor in factors_at(self._control.values, place):
                 box.addItem(str(factor), factor)
             box.setEnabled(box.count() > 1)

@@ -8,6 +8,7 @@ fused with what its reader does. It can go when TVM fuses `take` of a constant i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -34,28 +35,28 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def __init__(self, module: Any) -> None:
         super().__init__(module)
         self._values: dict[Any, Any] = dict(bindings(module))
-        self._readers = readers_of(module)
+        self._in_parts = {whole for whole, readers in readers_of(module).items() if self._is_in_parts(whole, readers)}
 
     def visit_call_(self, op: Any) -> Any:
         index = self._index(op)
-        if index is None or not self._is_in_parts(op.args[0]):
+        if index is None or op.args[0] not in self._in_parts:
             return super().visit_call_(op)
         return relax.op.squeeze(self._cut(op.args[0], _axis(op), index, index + 1), _axis(op))
 
     def visit_tuple_getitem_(self, op: Any) -> Any:
         split: Any = self._values.get(op.tuple_value)
         bounds = self._bounds(split)
-        if bounds is None or not self._is_in_parts(split.args[0]):
+        if bounds is None or split.args[0] not in self._in_parts:
             return super().visit_tuple_getitem_(op)
         return self._cut(split.args[0], _axis(split), bounds[op.index], bounds[op.index + 1])
 
-    def _is_in_parts(self, whole: Any) -> bool:
+    def _is_in_parts(self, whole: Any, readers: Sequence[Any]) -> bool:
         """Whether a movement makes a tensor of which several parts are taken, and nothing else."""
-        readers = self._readers.get(whole, [])
+        if op_name(self._values.get(whole)) not in _MOVEMENTS:
+            return False
         taken = sum(self._index(reader) is not None for reader in readers)
         split = sum(self._bounds(reader) is not None for reader in readers)
-        several = taken > 1 or split > 0
-        return several and taken + split == len(readers) and op_name(self._values.get(whole)) in _MOVEMENTS
+        return (taken > 1 or split > 0) and taken + split == len(readers)
 
     def _index(self, call: Any) -> int | None:
         """Where a call takes one place along an axis; None for all other calls."""
