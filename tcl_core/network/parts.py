@@ -1,9 +1,10 @@
 """Parts of a tensor that was moved about, each moved by itself.
 
 An attention's queries, keys and values are thirds of one product, which exporters reshape and transpose as a whole and
-then take apart, by indices or by a split. TVM fuses neither with anything, and what several read is written down first:
-all values are copied twice (a ViT-B/16 of torchvision: 48 kernels a run). A slice of its own chain of movements is
-fused with what its reader does. It can go when TVM fuses `take` of a constant index, and movements into each reader.
+then take apart, by indices, by a split or by slices. TVM fuses the first two with nothing, and what several read is
+written down first: all values are copied twice (a ViT-B/16 of torchvision: 48 kernels a run). A slice of its own chain
+of movements is fused with what its reader does. It can go when TVM fuses `take` of a constant index, and movements into
+each reader.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tcl_core.network.rewriting import bindings, op_name, readers_of, rewritten
 
 _TAKE = "relax.take"
 _SPLIT = "relax.split"
+_SLICE = "relax.strided_slice"
 _MOVEMENTS = frozenset(f"relax.{name}" for name in ("expand_dims", "permute_dims", "reshape", "squeeze"))
 
 
@@ -39,8 +41,10 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_call_(self, op: Any) -> Any:
         index = self._index(op)
-        if index is None or op.args[0] not in self._in_parts:
+        if not (index is not None or _is_slice(op)) or op.args[0] not in self._in_parts:
             return super().visit_call_(op)
+        if index is None:
+            return relax.Call(op.op, [self.builder_.emit(self._moved(op.args[0])), *op.args[1:]], op.attrs, op.ty_args)
         return relax.op.squeeze(self._cut(op.args[0], _axis(op), index, index + 1), _axis(op))
 
     def visit_tuple_getitem_(self, op: Any) -> Any:
@@ -54,7 +58,7 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         """Whether a movement makes a tensor of which several parts are taken, and nothing else."""
         if op_name(self._values.get(whole)) not in _MOVEMENTS:
             return False
-        taken = sum(self._index(reader) is not None for reader in readers)
+        taken = sum(self._index(reader) is not None or _is_slice(reader) for reader in readers)
         split = sum(self._bounds(reader) is not None for reader in readers)
         return (taken > 1 or split > 0) and taken + split == len(readers)
 
@@ -85,6 +89,10 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return self.visit_expr(variable)
         behind = self.builder_.emit(self._moved(call.args[0]))
         return relax.Call(call.op, [behind, *call.args[1:]], call.attrs, call.ty_args)
+
+
+def _is_slice(call: Any) -> bool:
+    return op_name(call) == _SLICE and static_shape(call) is not None
 
 
 def _axis(call: Any) -> int:

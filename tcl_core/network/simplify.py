@@ -253,12 +253,28 @@ def _rewrite_einsum(node: Any, facts: _Facts) -> _Rewritten:
     return as_product(node, facts.dims, facts.opset) or ([node], [])
 
 
+def _rewrite_gather(node: Any, facts: _Facts) -> _Rewritten:
+    """Of everything in its order: PyTorch's exporter writes so what is pooled to one pixel, and TVM fuses no gather."""
+    indices, shape = facts.constants.get(node.input[1]), facts.dims.get(node.output[0], (-1,))
+    extents = facts.dims.get(node.input[0], ())
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+    if indices is None or min(shape, default=1) < 1 or not extents:
+        return [node], []
+    order = onnx.numpy_helper.to_array(indices).ravel()
+    if not np.array_equal(order, np.arange(extents[axis])):
+        return [node], []
+    sizes = onnx.numpy_helper.from_array(np.array(shape, np.int64), f"{node.output[0]}.shape")
+    made = onnx.helper.make_node("Reshape", [node.input[0], sizes.name], node.output, name=node.name)
+    return [made], [sizes]
+
+
 _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Sum": _rewrite_sum,
     "Pow": _rewrite_power,
     "BatchNormalization": _rewrite_batch_normalization,
     "Equal": _rewrite_equal,
     "Einsum": _rewrite_einsum,
+    "Gather": _rewrite_gather,
     "LRN": _rewrite_response_norm,
     "Conv": _rewrite_convolution,
     "ConvTranspose": _rewrite_transposed,

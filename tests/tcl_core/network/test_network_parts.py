@@ -1,4 +1,4 @@
-"""Parts of what was moved: by index and by split, the same results in fewer kernels, and as they were else."""
+"""Parts of what was moved: by index, split and slice, the same results in fewer kernels, and as they were else."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ def attention(tools: Any, *, by: str, at: tuple[int, ...] = (0, 1, 2), read_whol
         for name, place in zip("qkv", at, strict=True):
             nodes.append(tools.node("Gather", ["moved", f"{name}.at"], [name], axis=0))
             weights.append(tools.tensor(f"{name}.at", np.array(place, np.int64)))
+    elif by == "slice":
+        for name, place in zip("qkv", at, strict=True):
+            nodes.append(tools.node("Slice", ["moved", f"{name}.at", f"{name}.end", "first"], [f"{name}.1"]))
+            nodes.append(tools.node("Squeeze", [f"{name}.1", "first"], [name]))
+            weights.append(tools.tensor(f"{name}.at", np.array([place], np.int64)))
+            weights.append(tools.tensor(f"{name}.end", np.array([place + 1], np.int64)))
+        weights.append(tools.tensor("first", np.array([0], np.int64)))
     else:
         nodes.append(tools.node("Split", ["moved", "sizes"], ["q.1", "k.1", "v.1"], axis=0))
         nodes += [tools.node("Squeeze", [f"{name}.1", "first"], [name]) for name in "qkv"]
@@ -68,7 +75,7 @@ def compared(path: Path) -> ImportedNetwork:
     return network
 
 
-@pytest.mark.parametrize("by", ["index", "split"])
+@pytest.mark.parametrize("by", ["index", "split", "slice"])
 def test_queries_keys_and_values_are_copied_once(tools: Any, by: str) -> None:
     network = compared(attention(tools, by=by))
     names = [task.name for task in network.tasks]
@@ -83,6 +90,6 @@ def test_indices_count_from_the_end_and_may_be_the_same(tools: Any, at: tuple[in
     assert not any("take" in name for name in names)
 
 
-def test_what_is_read_as_a_whole_is_left_alone(tools: Any) -> None:
-    names = [task.name for task in compared(attention(tools, by="index", read_whole=True)).tasks]
-    assert any("take" in name for name in names)
+@pytest.mark.parametrize(("by", "kernel"), [("index", "take"), ("slice", "fused_relu_reshape")])
+def test_what_is_read_as_a_whole_is_left_alone(tools: Any, by: str, kernel: str) -> None:
+    assert kernel in [task.name for task in compared(attention(tools, by=by, read_whole=True)).tasks]

@@ -173,3 +173,26 @@ def test_truth_values_are_compared_as_such(tools: Any) -> None:
         [tools.value("y", [4], truth)],
     )
     assert operators(simplify(numbers).model) == ["Equal"]
+
+
+@pytest.mark.parametrize("indices", [[[[[0]], [[1]], [[2]]]], [0, 1, 2]])
+def test_everything_in_its_order_is_reshaped(tools: Any, indices: Any) -> None:
+    model = gathered(tools, indices)
+    simplified = simplify(model).model
+    assert operators(simplified) == ["Sqrt", "Reshape"]
+    data = np.random.default_rng(0).random((4, 3), np.float32)
+    np.testing.assert_array_equal(run(simplified, x=data)[0], run(model, x=data)[0])
+
+
+@pytest.mark.parametrize("indices", [[0, 2, 1], [0, 1], [0, 1, -1], [0, 1, 2, 2], 0])
+def test_what_is_gathered_in_another_order_stays(tools: Any, indices: Any) -> None:
+    assert operators(simplify(gathered(tools, indices)).model) == ["Sqrt", "Gather"]
+
+
+def gathered(tools: Any, indices: Any) -> Any:
+    return tools.model(
+        [tools.node("Sqrt", ["x"], ["h"]), tools.node("Gather", ["h", "at"], ["y"], axis=-1)],
+        [tools.value("x", [4, 3])],
+        [tools.value("y", None)],
+        [tools.tensor("at", np.array(indices, np.int64))],
+    )
