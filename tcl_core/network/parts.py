@@ -40,11 +40,13 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         self._in_parts = {whole for whole, readers in readers_of(module).items() if self._is_in_parts(whole, readers)}
 
     def visit_call_(self, op: Any) -> Any:
-        index = self._index(op)
-        if not (index is not None or _is_slice(op)) or op.args[0] not in self._in_parts:
+        if not op.args or op.args[0] not in self._in_parts:
             return super().visit_call_(op)
-        if index is None:
+        if _is_slice(op):
             return relax.Call(op.op, [self.builder_.emit(self._moved(op.args[0])), *op.args[1:]], op.attrs, op.ty_args)
+        index = self._index(op)
+        if index is None:
+            return super().visit_call_(op)
         return relax.op.squeeze(self._cut(op.args[0], _axis(op), index, index + 1), _axis(op))
 
     def visit_tuple_getitem_(self, op: Any) -> Any:

@@ -50,6 +50,8 @@ from tcl_core.network.transposed import as_convolution
 _HARMFUL = ["MatMulAddFusion"]
 
 _ERRORS_ONLY = 3
+_SLICE_INPUTS = 10
+"""The opset from which a `Slice` is given its bounds as tensors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,6 +270,27 @@ def _rewrite_gather(node: Any, facts: _Facts) -> _Rewritten:
     return [made], [sizes]
 
 
+def _rewrite_split(node: Any, facts: _Facts) -> _Rewritten:
+    """Of columns, as gated units have theirs in one product: TVM fuses a slice with what reads it, a split never."""
+    shape = facts.dims.get(node.input[0], ())
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+    parts = [facts.dims.get(name, (-1,))[-1] for name in node.output]
+    along_columns = shape and axis % len(shape) == len(shape) - 1 and -1 not in parts and sum(parts) == shape[-1]
+    if not (facts.on_cpu and along_columns and facts.opset >= _SLICE_INPUTS):
+        return [node], []
+    made, weights, begin = [], [], 0
+    for name, columns in zip(node.output, parts, strict=True):
+        bounds = {"begin": begin, "end": begin + columns, "axis": len(shape) - 1}
+        weights += [
+            onnx.numpy_helper.from_array(np.array([value], np.int64), f"{name}.{bound}")
+            for bound, value in bounds.items()
+        ]
+        inputs = [node.input[0], *(f"{name}.{bound}" for bound in bounds)]
+        made.append(onnx.helper.make_node("Slice", inputs, [name], name=f"{node.name}.{name}"))
+        begin += columns
+    return made, weights
+
+
 _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Sum": _rewrite_sum,
     "Pow": _rewrite_power,
@@ -282,4 +305,5 @@ _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "GRU": _rewrite_recurrent,
     "RNN": _rewrite_recurrent,
     "Resize": _rewrite_resize,
+    "Split": _rewrite_split,
 }

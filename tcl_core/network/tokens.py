@@ -107,13 +107,23 @@ class _Rows(Lengthener):
         if axis != len(shape) - 2 and len(static_shape(call.args[1]) or ()) != 2:
             return None  # the other factor knows it, too
         begun = self.axes.get(left) == axis == _rows_of(static_shape(left) or ())
-        begins = left not in self.axes and self._begins(call)
+        begins = left not in self.axes and (self._begins(call) or _makes_scores(call))
         return Plan(arguments=((axis,), ()), result=axis) if begun or begins else None
 
     def _elementwise(self, variable: Any, call: Any, rank: int) -> Plan | None:
         early = {self._early[variable] - rank} if variable in self._early else set()
         # A number of another type behind it may mean something.
         return self.elementwise(call, early, lambda argument: argument.ty.dtype == "float32")
+
+
+def _makes_scores(call: Any) -> bool:
+    """Whether it is a product of batches that would have more rows: scores of queries that were cut before, as those
+    that were rotated without their class token.
+    """
+    left, right = (static_shape(argument) or () for argument in call.args)
+    if len(left) != len(right) or len(left) < 3 or call.ty.dtype != "float32":
+        return False
+    return right[-1] >= _FEWEST and longer(left[-2]) != left[-2]
 
 
 def _rows_of(shape: tuple[int, ...]) -> int:

@@ -196,3 +196,36 @@ def gathered(tools: Any, indices: Any) -> Any:
         [tools.value("y", None)],
         [tools.tensor("at", np.array(indices, np.int64))],
     )
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (1, 5, 2)])
+def test_columns_are_sliced_instead_of_split(tools: Any, sizes: tuple[int, ...]) -> None:
+    model = parted(tools, sizes, axis=-1)
+    simplified = simplify(model, on_cpu=True).model
+    assert operators(simplified) == ["Sqrt", *["Slice"] * len(sizes)]
+    data = np.random.default_rng(0).random((2, 6, 8), np.float32)
+    for ours, theirs in zip(run(simplified, x=data), run(model, x=data), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_other_splits_stay(tools: Any) -> None:
+    assert operators(simplify(parted(tools, (2, 4), axis=1), on_cpu=True).model) == ["Sqrt", "Split"]
+    assert operators(simplify(parted(tools, (4, 4), axis=2)).model) == ["Sqrt", "Split"]
+    before = parted(tools, (4, 4), axis=2, opset=9)
+    assert operators(simplify(before, on_cpu=True).model) == ["Sqrt", "Split"]
+
+
+def parted(tools: Any, sizes: tuple[int, ...], *, axis: int, opset: int | None = None) -> Any:
+    names = [f"y{at}" for at in range(len(sizes))]
+    by_attribute = opset is not None and opset < 13
+    split = (
+        tools.node("Split", ["h"], names, axis=axis, split=list(sizes))
+        if by_attribute
+        else tools.node("Split", ["h", "sizes"], names, axis=axis)
+    )
+    weights = [] if by_attribute else [tools.tensor("sizes", np.array(sizes, np.int64))]
+    outputs = [tools.value(name, None) for name in names]
+    made = tools.model([tools.node("Sqrt", ["x"], ["h"]), split], [tools.value("x", [2, 6, 8])], outputs, weights)
+    if opset is not None:
+        made.opset_import[0].version = opset
+    return made

@@ -103,6 +103,27 @@ def together(builder: Any, tokens: Any) -> tuple[Any, ...]:
     return emit(relax.op.negative(emit(relax.op.matmul(scores, values)))), few
 
 
+def rotated(builder: Any, tokens: Any) -> tuple[Any, ...]:
+    """An attention whose queries are rotated without their class token, with a mask."""
+    emit = builder.emit
+    queries = heads(emit, emit(relax.op.matmul(tokens, constant(WIDTH, WIDTH))), [0, 2, 1, 3])
+    first = emit(relax.op.strided_slice(queries, axes=[2], begin=[0], end=[1]))
+    others = emit(relax.op.negative(emit(relax.op.strided_slice(queries, axes=[2], begin=[1], end=[TOKENS]))))
+    turned = emit(relax.op.concat([first, others], axis=2))
+    scores = emit(relax.op.matmul(turned, constant(1, HEADS, WIDTH // HEADS, TOKENS)))
+    masked = emit(relax.op.add(scores, constant(1, 1, TOKENS, TOKENS)))
+    shares = emit(relax.op.nn.softmax(masked, axis=-1))
+    mixed = emit(relax.op.matmul(shares, constant(1, HEADS, TOKENS, WIDTH // HEADS)))
+    joined = emit(relax.op.reshape(emit(relax.op.permute_dims(mixed, [0, 2, 1, 3])), (1, TOKENS, WIDTH)))
+    return (emit(relax.op.nn.relu(emit(relax.op.matmul(joined, constant(WIDTH, WIDTH))))),)
+
+
+def of_few_columns(builder: Any, tokens: Any) -> tuple[Any, ...]:
+    """A product of heads that would cost its rows of zeros and gain little."""
+    of_head = heads(builder.emit, tokens, [0, 2, 1, 3])
+    return (builder.emit(relax.op.nn.relu(builder.emit(relax.op.matmul(of_head, constant(1, HEADS, 4, 8))))),)
+
+
 BODIES: dict[str, Body] = {
     "block": block,
     "alone": alone,
@@ -110,6 +131,8 @@ BODIES: dict[str, Body] = {
     "normed": normed_over,
     "in front": in_front,
     "together": together,
+    "rotated": rotated,
+    "of few columns": of_few_columns,
 }
 
 
@@ -170,6 +193,17 @@ def test_tokens_in_front_of_the_batch_are_rows_for_a_matrix_that_all_share() -> 
 def test_queries_taken_from_a_product_of_all_three_are_more_rows() -> None:
     made = products(lengthen_rows(module_of(together)))
     assert made == [(LONGER, 1, 3 * WIDTH), (HEADS, LONGER, TOKENS), (HEADS, LONGER, 2)]
+
+
+def test_queries_that_were_cut_are_more_rows_again() -> None:
+    module = lengthen_rows(module_of(rotated))
+    every = [(1, LONGER, WIDTH), (1, HEADS, LONGER, TOKENS), (1, HEADS, LONGER, WIDTH // HEADS), (1, LONGER, WIDTH)]
+    assert products(module) == every
+    assert module.script().count("R.call_tir(cls.pad_zeros") == 2  # tokens and queries
+
+
+def test_heads_of_few_columns_stay() -> None:
+    assert products(lengthen_rows(module_of(of_few_columns))) == [(1, HEADS, TOKENS, 8)]
 
 
 def test_a_product_that_is_given_out_stays() -> None:
