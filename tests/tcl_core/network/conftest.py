@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,20 @@ import numpy as np
 import onnx
 import onnx.helper
 import onnx.numpy_helper
+import onnxruntime
 import pytest
+import tvm
+from tvm import relax
 from tvm.s_tir import Schedule, ScheduleError
 from tvm.tirx import PrimFunc
 
+from tcl_core.config import NetworkConfig
+from tcl_core.network.importer import ImportedNetwork, import_network
+from tcl_core.network.load import load_network
+
 SaveModel = Callable[..., Path]
+
+_CPU = {"kind": "llvm", "num-cores": 1}
 
 
 def value(name: str, shape: Sequence[int | str | None] | None, elem_type: int = onnx.TensorProto.FLOAT) -> Any:
@@ -54,6 +64,22 @@ def inlined(module: Any) -> Any:
     return module
 
 
+def compared(path: Path, vector_bits: int = 512, rtol: float = 1e-4) -> ImportedNetwork:
+    """A network of float inputs for vectors of as many bits, after its results were found to be onnxruntime's."""
+    config = NetworkConfig()
+    network = import_network(load_network(path, config), json.dumps(_CPU), config, vector_bits)
+    assert not network.report.issues
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    generator = np.random.default_rng(0)
+    data = {each.name: generator.standard_normal(each.shape).astype(np.float32) for each in session.get_inputs()}
+    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(_CPU)), tvm.cpu())
+    found = machine["main"](*(tvm.runtime.tensor(each) for each in data.values()))
+    results = [found] if isinstance(found, tvm.runtime.Tensor) else list(found)
+    for result, expected in zip(results, session.run(None, data), strict=True):
+        np.testing.assert_allclose(result.numpy(), expected, rtol=rtol, atol=0.1 * rtol)
+    return network
+
+
 class ModelTools:
     """What tests build networks with."""
 
@@ -62,6 +88,7 @@ class ModelTools:
     tensor = staticmethod(tensor)
     model = staticmethod(make_model)
     inlined = staticmethod(inlined)
+    compared = staticmethod(compared)
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

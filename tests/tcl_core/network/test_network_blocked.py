@@ -93,7 +93,7 @@ def test_groups_that_fill_blocks_or_blocks_them_are_blocked(tools: Any, vector_b
     """Of 16, 8 and 2 channels, with blocks of 4, 8 and 16."""
     path = residual(tools, groups)
     assert convolutions(imported(path, vector_bits)) == ["conv2d_NCHW_NCHWc", "conv2d_NCHWc", "group_conv2d_NCHWc"]
-    compared(path, (1, 3, 9, 9), vector_bits)
+    tools.compared(path, vector_bits)
 
 
 def grouped(tools: Any, channels: tuple[int, int], groups: int) -> Path:
@@ -106,15 +106,14 @@ def grouped(tools: Any, channels: tuple[int, int], groups: int) -> Path:
 
 @pytest.mark.parametrize(("channels", "groups"), [((24, 48), 3), ((64, 32), 4), ((48, 96), 3), ((32, 32), 8)])
 def test_groups_may_read_other_blocks_than_they_write(tools: Any, channels: tuple[int, int], groups: int) -> None:
-    path = grouped(tools, channels, groups)
-    network = compared(path, (1, channels[0], 9, 9))
+    network = tools.compared(grouped(tools, channels, groups))
     assert convolutions(network) == ["group_conv2d_NCHWc"]
 
 
 @pytest.mark.parametrize(("channels", "groups"), [((48, 48), 2), ((12, 32), 2), ((48, 64), 4), ((68, 68), 4)])
 def test_groups_across_blocks_read_channels_as_they_are(tools: Any, channels: tuple[int, int], groups: int) -> None:
     """24 of 48 channels are a block of 16 and a half, 12 and 17 fill none; each group writes whole blocks."""
-    network = compared(grouped(tools, channels, groups), (1, channels[0], 9, 9))
+    network = tools.compared(grouped(tools, channels, groups))
     expected = "conv2d_NCHW_NCHWc" if channels[1] // groups != 17 else "group_conv2d_nchw"
     assert convolutions(network) == [expected]
 
@@ -124,7 +123,7 @@ def test_groups_that_share_a_block_are_one_with_zeros_between_them(
     tools: Any, channels: tuple[int, int], groups: int, inside: int
 ) -> None:
     """Up to four: eight groups of two channels stay what they were."""
-    network = compared(grouped(tools, channels, groups), (1, channels[0], 9, 9))
+    network = tools.compared(grouped(tools, channels, groups))
     (task,) = (task for task in network.tasks if "conv2d" in task.anchor)
     assert [axis.extent for axis in task.axes if axis.kind == "reduce"] == [inside, 3, 3]
 
@@ -142,7 +141,7 @@ def test_columns_computed_for_nothing_are_cut_off(
     pads = [window[0] // 2, window[1] // 2] * 2
     nodes = [tools.node("Conv", ["x", "w", "b"], ["a"], pads=pads, strides=[2, 1]), tools.node("Relu", ["a"], ["y"])]
     path = tools.save(tools.model(nodes, [tools.value("x", shape)], [tools.value("y", None)], weights))
-    network = compared(path, shape, vector_bits)
+    network = tools.compared(path, vector_bits)
     (task,) = (task for task in network.tasks if "conv2d" in task.anchor)
     assert [axis.extent for axis in task.axes if axis.kind == "spatial"][3] == {17: 18, 53: 54}[shape[3]]
 
@@ -175,17 +174,6 @@ def between(tools: Any, nodes: list[Any], weights: list[Any], channels: tuple[in
     return Path(tools.save(tools.model([ends[0], *nodes, ends[1]], inputs, outputs, weights)))
 
 
-def compared(path: Path, shape: tuple[int, ...] = (1, 16, 6, 6), vector_bits: int = 512) -> ImportedNetwork:
-    """The network, after its results were found to be onnxruntime's."""
-    network = imported(path, vector_bits)
-    assert not network.report.issues
-    machine = relax.VirtualMachine(tvm.compile(network.module, TARGET), tvm.cpu())
-    data = GENERATOR.standard_normal(shape).astype(np.float32)
-    (expected,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
-    np.testing.assert_allclose(machine["main"](tvm.runtime.tensor(data)).numpy(), expected, rtol=1e-4, atol=1e-5)
-    return network
-
-
 def transforms(network: ImportedNetwork) -> int:
     return sum(task.weight for task in network.tasks if "layout_transform" in task.name)
 
@@ -212,7 +200,7 @@ def test_where_no_layout_can_follow_it_ends_and_results_are_the_same(
 ) -> None:
     weights = [tools.tensor(f"c{index}", array) for index, array in enumerate(constants)]
     node = tools.node(operator, ["a", *(each.name for each in weights)], ["b"], **attributes)
-    network = compared(between(tools, [node], weights, (32, channels)))
+    network = tools.compared(between(tools, [node], weights, (32, channels)))
     assert sum("conv2d_NCHW" in task.anchor for task in network.tasks) == 2  # both are blocked
 
 
@@ -223,7 +211,7 @@ def test_a_choice_between_two_tensors_is_made_in_the_plain_layout(tools: Any) ->
         tools.node("Where", ["positive", "a", "less"], ["b"]),
     ]
     constants = [tools.tensor("zero", np.float32(0)), tools.tensor("half", np.float32(0.5))]
-    compared(between(tools, nodes, constants))
+    tools.compared(between(tools, nodes, constants))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +222,9 @@ def test_a_concatenation_is_blocked_if_its_parts_have_one_block(
     tools: Any, first: int, second: int, one_block: bool
 ) -> None:
     nodes = [tools.node("Conv", ["x", "w2"], ["c"]), tools.node("Concat", ["a", "c"], ["b"], axis=1)]
-    network = compared(between(tools, nodes, [tools.tensor("w2", weight(second, 16, 1, 1))], (first, first + second)))
+    network = tools.compared(
+        between(tools, nodes, [tools.tensor("w2", weight(second, 16, 1, 1))], (first, first + second))
+    )
     assert (transforms(network) == 2) == one_block  # at both ends of the network
 
 
@@ -259,16 +249,16 @@ def test_what_keeps_the_channels_keeps_the_layout(
 ) -> None:
     weights = [tools.tensor(f"c{index}", array) for index, array in enumerate(constants)]
     node = tools.node(operator, ["a", *(each.name for each in weights)], ["b"], **attributes)
-    assert transforms(compared(between(tools, [node], weights))) == 2  # at both ends of the network
+    assert transforms(tools.compared(between(tools, [node], weights))) == 2  # at both ends of the network
 
 
 def test_a_rectifier_whose_slope_is_above_one_is_still_right(tools: Any) -> None:
-    compared(between(tools, [tools.node("LeakyRelu", ["a"], ["b"], alpha=1.5)], []))
+    tools.compared(between(tools, [tools.node("LeakyRelu", ["a"], ["b"], alpha=1.5)], []))
 
 
 def test_layouts_change_inside_the_kernel_between(tools: Any) -> None:
     size = tools.tensor("size", np.array([1, 32, 12, 12], np.int64))
     node = tools.node("Resize", ["a", "", "", "size"], ["b"], mode="nearest")
-    network = compared(between(tools, [node], [size]))
+    network = tools.compared(between(tools, [node], [size]))
     assert any("layout_transform" in task.name and "resize" in task.name for task in network.tasks)
     assert len(network.tasks) == 5  # two convolutions, what is between them, a transform at each end

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 import tvm
 from hypothesis import given
@@ -38,20 +37,6 @@ def network_of(tools: Any, nodes: list[Any], weights: dict[str, np.ndarray], out
     tensors = [tools.tensor(name, array) for name, array in weights.items()]
     given_out = [tools.value(name, None) for name in outputs]
     return Path(tools.save(tools.model(nodes, [tools.value("x", SHAPE)], given_out, tensors)))
-
-
-def compared(path: Path, vector_bits: int = 512, rtol: float = 1e-4) -> ImportedNetwork:
-    """The network, after its results were found to be onnxruntime's."""
-    config = NetworkConfig()
-    network = import_network(load_network(path, config), json.dumps(CPU), config, vector_bits)
-    assert not network.report.issues
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
-    data = GENERATOR.standard_normal(SHAPE).astype(np.float32)
-    expected = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
-    found = machine["main"](tvm.runtime.tensor(data))
-    for one, other in zip([found] if hasattr(found, "numpy") else found, expected, strict=True):
-        np.testing.assert_allclose(one.numpy(), other, rtol=rtol, atol=0.1 * rtol)
-    return network
 
 
 def shapes(network: ImportedNetwork) -> set[tuple[int, ...]]:
@@ -88,7 +73,7 @@ def block_weights(channels: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(("channels", "bits", "chunks", "lanes"), [(24, 512, 2, 16), (58, 512, 4, 16), (20, 256, 3, 8)])
 def test_a_block_goes_on_with_whole_vectors(tools: Any, channels: int, bits: int, chunks: int, lanes: int) -> None:
-    network = compared(network_of(tools, block(tools, channels), block_weights(channels)), bits)
+    network = tools.compared(network_of(tools, block(tools, channels), block_weights(channels)), bits)
     assert (1, chunks, 6, 6, lanes) in shapes(network)
     assert not {shape for shape in shapes(network) if channels in shape[1:2] and len(shape) == 4}
     transforms = sum(task.weight for task in network.tasks if "layout_transform" in task.name)
@@ -98,7 +83,7 @@ def test_a_block_goes_on_with_whole_vectors(tools: Any, channels: int, bits: int
 def test_a_convolution_of_few_channels_more_reads_only_the_first(tools: Any) -> None:
     """24 of 32: half a block more than one is read."""
     nodes = [tools.node("Conv", ["x", "w0"], ["a"]), tools.node("Conv", ["a", "w1"], ["y"])]
-    network = compared(network_of(tools, nodes, {"w0": weight(24, 16, 1, 1), "w1": weight(32, 24, 1, 1)}))
+    network = tools.compared(network_of(tools, nodes, {"w0": weight(24, 16, 1, 1), "w1": weight(32, 24, 1, 1)}))
     reductions = {axis.extent for task in network.tasks for axis in task.axes if axis.kind == "reduce"}
     assert 24 in reductions and 32 not in reductions
 
@@ -106,7 +91,9 @@ def test_a_convolution_of_few_channels_more_reads_only_the_first(tools: Any) -> 
 @pytest.mark.parametrize("channels", [8, 17, 32])
 def test_left_alone_where_vectors_are_full_or_half_of_them_would_be_zeros(tools: Any, channels: int) -> None:
     nodes = [tools.node("Conv", ["x", "w0"], ["a"]), tools.node("Conv", ["a", "w1"], ["y"])]
-    network = compared(network_of(tools, nodes, {"w0": weight(channels, 16, 1, 1), "w1": weight(16, channels, 1, 1)}))
+    network = tools.compared(
+        network_of(tools, nodes, {"w0": weight(channels, 16, 1, 1), "w1": weight(16, channels, 1, 1)})
+    )
     assert any(np.prod(shape) == channels * 36 for shape in shapes(network))
 
 
@@ -117,7 +104,7 @@ def test_results_are_cut_to_what_they_were(tools: Any) -> None:
         tools.node("Conv", ["a", "w1"], ["y"]),
     ]
     weights = {"w0": weight(24, 16, 1, 1), "b0": weight(24), "w1": weight(10, 24, 1, 1)}
-    network = compared(network_of(tools, nodes, weights, ("a", "y")))
+    network = tools.compared(network_of(tools, nodes, weights, ("a", "y")))
     assert {(1, 24, 6, 6), (1, 10, 6, 6)} <= shapes(network)
 
 
@@ -153,7 +140,7 @@ def test_what_may_notice_gets_no_more_channels(
     ]
     inside = {"ReduceMax": 1, "Concat": 32}.get(operator, 24)
     weights = {"w0": weight(24, 16, 1, 1), "w1": weight(16, inside, 3, 3), **constants}
-    compared(network_of(tools, nodes, weights), rtol=1e-2)  # reciprocals of what is almost zero
+    tools.compared(network_of(tools, nodes, weights), rtol=1e-2)  # reciprocals of what is almost zero
 
 
 @pytest.mark.parametrize("divisor", ["a", "r"])
@@ -184,7 +171,7 @@ def test_groups_of_odd_channels_are_made_longer_each(tools: Any, out: int, group
         tools.node("Conv", ["r", "w1"], ["y"], group=groups, pads=[1, 1, 1, 1], strides=[2, 2]),
     ]
     weights = {"w0": weight(out, 16 // groups, 1, 1), "w1": weight(out, out // groups, 3, 3)}
-    network = compared(network_of(tools, nodes, weights))
+    network = tools.compared(network_of(tools, nodes, weights))
     anchors = [task.anchor for task in network.tasks if "conv2d" in task.anchor]
     assert len(anchors) == 2 and "group_conv2d_nchw" not in anchors
 
@@ -196,7 +183,7 @@ def test_groups_go_on_with_more_groups(tools: Any) -> None:
         tools.node("Conv", ["b", "w2"], ["y"]),
     ]
     weights = {"w0": weight(24, 16, 1, 1), "w1": weight(24, 8, 3, 3), "w2": weight(16, 24, 1, 1)}
-    network = compared(network_of(tools, nodes, weights))
+    network = tools.compared(network_of(tools, nodes, weights))
     assert not any("strided_slice" in task.name for task in network.tasks)
     assert "group_conv2d_NCHWc" in {task.anchor for task in network.tasks}
 

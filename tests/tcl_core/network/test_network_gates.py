@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
-import tvm
 from tvm import relax, topi
 
 from tcl_core.config import NetworkConfig
 from tcl_core.network.gates import take_gates_apart
-from tcl_core.network.importer import ImportedNetwork, import_network
+from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 from tcl_core.network.rewriting import MOVES, TAKES_WHAT_FOLLOWS
 
@@ -39,28 +37,15 @@ def network(tools: Any, squeezed: str) -> Path:
     return Path(tools.save(tools.model(nodes, inputs, [tools.value("y", None)], weights)))
 
 
-def compared(path: Path) -> ImportedNetwork:
-    """The network, after its results were found to be onnxruntime's."""
-    config = NetworkConfig()
-    imported = import_network(load_network(path, config), json.dumps(CPU), config, 256)
-    assert not imported.report.issues
-    data = np.random.default_rng(1).standard_normal((1, CHANNELS, EDGE, EDGE)).astype(np.float32)
-    (expected,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
-    machine = relax.VirtualMachine(tvm.compile(imported.module, tvm.target.Target(CPU)), tvm.cpu())
-    found = machine["main"](tvm.runtime.tensor(data)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    return imported
-
-
 def test_a_gate_of_the_picture_itself_is_apart(tools: Any) -> None:
-    tasks = compared(network(tools, "picture")).tasks
+    tasks = tools.compared(network(tools, "picture")).tasks
     assert [task.name for task in tasks if "conv2d" in task.name and "sigmoid" in task.name]
     assert not [task.name for task in tasks if "conv2d" in task.name and "gated" in task.name]
     assert sum("gated" in task.name for task in tasks) == 1
 
 
 def test_a_picture_that_nothing_else_reads_is_multiplied_where_it_is_made(tools: Any) -> None:
-    tasks = compared(network(tools, "x")).tasks
+    tasks = tools.compared(network(tools, "x")).tasks
     assert not [task.name for task in tasks if "gated" in task.name]
     assert [task.name for task in tasks if "conv2d" in task.name and "multiply" in task.name]
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
-import tvm
-from tvm import relax
-
-from tcl_core.config import NetworkConfig
-from tcl_core.network.importer import ImportedNetwork, import_network
-from tcl_core.network.load import load_network
 
 CPU = {"kind": "llvm", "num-cores": 1}
 SHAPE = (1, 8, 6)
@@ -39,28 +31,14 @@ def boxes(tools: Any, grids: int, *, nested: bool = True) -> Path:
     return Path(tools.save(tools.model(nodes, inputs, [tools.value("y", None)], weights)))
 
 
-def compared(path: Path, grids: int) -> ImportedNetwork:
-    """The network, after its results were found to be onnxruntime's."""
-    config = NetworkConfig()
-    network = import_network(load_network(path, config), json.dumps(CPU), config, 256)
-    assert not network.report.issues
-    generator = np.random.default_rng(0)
-    data = {f"x{grid}": generator.standard_normal(SHAPE).astype(np.float32) for grid in range(grids)}
-    (expected,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, data)
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
-    found = machine["main"](*map(tvm.runtime.tensor, data.values())).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    return network
-
-
 def test_what_joins_many_is_a_kernel_of_its_own(tools: Any) -> None:
-    network = compared(boxes(tools, 5), 5)
+    network = tools.compared(boxes(tools, 5))
     assert sum(task.weight for task in network.tasks if task.name.rstrip("0123456789") == "concatenate") == 1
     assert sum(task.weight for task in network.tasks if task.name.startswith("fused_")) == 5
 
 
 @pytest.mark.parametrize(("grids", "nested"), [(2, True), (5, False)])
 def test_few_and_single_ones_are_fused(tools: Any, grids: int, nested: bool) -> None:
-    (task,) = compared(boxes(tools, grids, nested=nested), grids).tasks
+    (task,) = tools.compared(boxes(tools, grids, nested=nested)).tasks
     assert "concatenate" in task.name
     assert task.name.startswith("fused_")

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
-import tvm
-from tvm import relax
-
-from tcl_core.config import NetworkConfig
-from tcl_core.network.importer import ImportedNetwork, import_network
-from tcl_core.network.load import load_network
 
 CPU = {"kind": "llvm", "num-cores": 1}
 SHAPE = (1, 6, 24)
@@ -60,24 +52,9 @@ def attention(tools: Any, *, by: str, at: tuple[int, ...] = (0, 1, 2), read_whol
     return Path(tools.save(tools.model(nodes, [tools.value("x", SHAPE)], outputs, weights)))
 
 
-def compared(path: Path) -> ImportedNetwork:
-    """The network, after its results were found to be onnxruntime's."""
-    config = NetworkConfig()
-    network = import_network(load_network(path, config), json.dumps(CPU), config, 256)
-    assert not network.report.issues
-    data = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
-    expected = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(CPU)), tvm.cpu())
-    found = machine["main"](tvm.runtime.tensor(data))
-    results = [found] if isinstance(found, tvm.runtime.Tensor) else list(found)
-    for result, want in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result.numpy(), want, rtol=1e-4, atol=1e-5)
-    return network
-
-
 @pytest.mark.parametrize("by", ["index", "split", "slice"])
 def test_queries_keys_and_values_are_copied_once(tools: Any, by: str) -> None:
-    network = compared(attention(tools, by=by))
+    network = tools.compared(attention(tools, by=by))
     names = [task.name for task in network.tasks]
     assert not any("take" in name or "split" in name for name in names)
     assert sum("strided_slice" in name for name in names) == 3
@@ -86,10 +63,10 @@ def test_queries_keys_and_values_are_copied_once(tools: Any, by: str) -> None:
 
 @pytest.mark.parametrize("at", [(-1, 0, -2), (2, 2, 0)])
 def test_indices_count_from_the_end_and_may_be_the_same(tools: Any, at: tuple[int, ...]) -> None:
-    names = [task.name for task in compared(attention(tools, by="index", at=at)).tasks]
+    names = [task.name for task in tools.compared(attention(tools, by="index", at=at)).tasks]
     assert not any("take" in name for name in names)
 
 
 @pytest.mark.parametrize(("by", "kernel"), [("index", "take"), ("slice", "fused_relu_reshape")])
 def test_what_is_read_as_a_whole_is_left_alone(tools: Any, by: str, kernel: str) -> None:
-    assert kernel in [task.name for task in compared(attention(tools, by=by, read_whole=True)).tasks]
+    assert kernel in [task.name for task in tools.compared(attention(tools, by=by, read_whole=True)).tasks]

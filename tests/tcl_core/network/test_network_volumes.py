@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,9 @@ import pytest
 import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import relax, te
+from tvm import te
 
-from tcl_core.config import NetworkConfig
-from tcl_core.network.importer import ImportedNetwork, import_network
-from tcl_core.network.load import load_network
+from tcl_core.network.importer import ImportedNetwork
 from tcl_core.network.volumes import NAME, channels_last, in_panels
 from tests.tcl_core.network.conftest import make_model, tensor, value
 
@@ -29,18 +26,6 @@ GENERATOR = np.random.default_rng(0)
 
 def weight(*shape: int) -> np.ndarray:
     return (GENERATOR.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
-
-
-def compared(path: Path, channels: int) -> ImportedNetwork:
-    """The network, after its results were found to be onnxruntime's."""
-    config = NetworkConfig()
-    network = import_network(load_network(path, config), json.dumps(CPU), config, 256)
-    assert not network.report.issues
-    data = GENERATOR.standard_normal((1, channels, *SIZE)).astype(np.float32)
-    machine = relax.VirtualMachine(tvm.compile(network.module, TARGET), tvm.cpu())
-    (expected,) = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": data})
-    np.testing.assert_allclose(machine["main"](tvm.runtime.tensor(data)).numpy(), expected, rtol=1e-4, atol=1e-5)
-    return network
 
 
 def volumes(network: ImportedNetwork) -> int:
@@ -77,7 +62,7 @@ def test_what_lies_between_leaves_channels_last(
 ) -> None:
     weights = [tools.tensor(f"c{index}", array) for index, array in enumerate(constants)]
     node = tools.node(operator, ["a", *(each.name for each in weights)], ["b"], **attributes)
-    network = compared(between(tools, [node], weights), 8)
+    network = tools.compared(between(tools, [node], weights))
     assert (volumes(network), moves(network)) == (2, 2)  # at both ends of the network
 
 
@@ -89,7 +74,7 @@ def test_residuals_joined_channels_and_norms_of_instances(tools: Any) -> None:
         tools.node("Concat", ["c", "t"], ["d"], axis=1),
         tools.node("InstanceNormalization", ["d", "s", "o"], ["b"]),
     ]
-    network = compared(between(tools, nodes, constants, 32), 8)
+    network = tools.compared(between(tools, nodes, constants, 32))
     assert volumes(network) == 2
     assert any("sum" in task.name for task in network.tasks)
 
@@ -109,7 +94,7 @@ def test_others_are_right_too(
 ) -> None:
     weights = [tools.tensor(f"c{index}", array) for index, array in enumerate(constants)]
     node = tools.node(operator, ["a", *(each.name for each in weights)], ["b"], **attributes)
-    assert volumes(compared(between(tools, [node], weights, channels), 8)) >= 2
+    assert volumes(tools.compared(between(tools, [node], weights, channels))) >= 2
 
 
 @st.composite
