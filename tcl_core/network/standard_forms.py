@@ -5,13 +5,16 @@ Shape legend: L values of a signal, N of a frame or a transform, K frequencies.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 import onnx
 
 from tcl_core.network.contributed_forms import AXES_BY_INPUT, New, Stays
-from tcl_core.network.maker import Array
+from tcl_core.network.maker import Array, Maker
 
 _AXIS_BY_INPUT = 20
 """Opset from which `DFT` takes its axis as an input."""
@@ -135,7 +138,69 @@ def _written_cache(new: New) -> None:
     node("Gather", node("Concat", cache, update, axis=axis), maker.reshape(row, -1), output=new.output, axis=axis)
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """One of a picture put together from blocks: its length, and how they lie along it."""
+
+    extent: int
+    side: int
+    step: int
+    gap: int
+    before: int
+    after: int
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return (self.before + self.extent + self.after - self.gap * (self.side - 1) - 1) // self.step + 1
+
+
+def _picture_of_blocks(new: New) -> None:
+    """Blocks [batch, channels x elements, blocks] at their places in a picture, added up where they overlap."""
+    value, picture, block = new.inputs(3)
+    size, given, reshape = new.sizes.get(value, ()), new.attributes, new.maker.reshape
+    extents, sides = ([int(each) for each in new.constant(name)] for name in (picture, block))
+    rank, elements = len(sides), math.prod(sides)
+    if len(size) != 3 or -1 in size or size[1] % elements:
+        raise Stays
+    ones, pads = [1] * rank, given.get("pads", [0] * 2 * rank)
+    steps, gaps = given.get("strides", ones), given.get("dilations", ones)
+    rows = zip(extents, sides, steps, gaps, pads[:rank], pads[rank:], strict=True)
+    axes = [_Axis(*row) for row in rows]
+    if size[2] != math.prod(axis.count for axis in axes):
+        raise Stays
+    outer = size[0] * size[1] // elements
+    for at, axis in enumerate(axes):
+        middle = math.prod(extents[:at]) * math.prod(sides[at + 1 :])
+        inner = math.prod(later.count for later in axes[at + 1 :])
+        value = _laid_out(new.maker, reshape(value, outer, axis.side, middle, axis.count, inner), axis, outer * middle)
+    reshape(value, size[0], -1, *extents, output=new.output)
+
+
+def _laid_out(maker: Maker, value: str, axis: _Axis, outer: int) -> str:
+    """[outer, extent, inner] of [.., side, .., count, inner]: sums of pads, which TVM makes one kernel of.
+
+    The elements at one place of all blocks lie a step apart, behind as many zeros as the place asks for.
+    """
+
+    def padded(part: str, *pads: int) -> str:
+        return maker.node("Pad", part, maker.weight(np.array(pads)))
+
+    spread = axis.count * axis.step
+    length = max(axis.before + axis.extent, spread + axis.gap * (axis.side - 1))
+    parts = []
+    for place in range(axis.side):
+        part = maker.reshape(maker.cut(value, [place], [place + 1], [1]), outer, axis.count, 1, -1)
+        if axis.step > 1:
+            part = padded(part, 0, 0, 0, 0, 0, 0, axis.step - 1, 0)
+        first = axis.gap * place
+        parts.append(padded(maker.reshape(part, outer, spread, -1), 0, first, 0, 0, length - first - spread, 0))
+    total = reduce(partial(maker.node, "Add"), parts)
+    return maker.cut(total, [axis.before], [axis.before + axis.extent], [1])
+
+
 STANDARD_FORMS: dict[str, Callable[[New], None]] = {
+    "Col2Im": _picture_of_blocks,
     "DFT": _transform,
     "LpNormalization": _normalisation,
     "RMSNormalization": _norm_of_everything,

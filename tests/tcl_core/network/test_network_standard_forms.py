@@ -36,6 +36,11 @@ def cached(batch: int, new: int, places: dict[str, Any], *, axis: int = 2, **att
     return Case("TensorScatter", given, domain="", opset=24, axis=axis, **attributes)
 
 
+def blocks(shape: tuple[int, ...], extents: tuple[int, ...], sides: tuple[int, ...], **attributes: Any) -> Case:
+    given = {X: floats(*shape), "picture": np.array(extents), "block": np.array(sides)}
+    return Case("Col2Im", given, constants=["picture", "block"], domain="", opset=18, **attributes)
+
+
 CASES = [
     Case("STFT", SIGNAL, constants=CONSTANT, domain=""),
     Case("STFT", SIGNAL, constants=CONSTANT, domain="", onesided=0),
@@ -73,6 +78,12 @@ CASES = [
     cached(2, 1, {"at": np.array([2, 13])}, mode="circular"),
     cached(1, 3, {}),
     cached(1, 2, {"at": np.array([4])}, axis=1),
+    blocks((2, 12, 12), (4, 5), (2, 2)),
+    blocks((1, 27, 49), (14, 14), (3, 3), strides=[2, 2], pads=[1, 1, 1, 1]),
+    blocks((1, 12, 9), (9, 8), (2, 3), strides=[3, 2], dilations=[2, 2], pads=[0, 1, 1, 0]),
+    blocks((1, 8, 4), (6, 7), (2, 2), strides=[3, 3]),
+    blocks((1, 6, 5), (11,), (3,), strides=[2]),
+    blocks((1, 16, 12), (3, 4, 3), (2, 2, 2)),
 ]  # fmt: skip
 
 
