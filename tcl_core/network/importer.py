@@ -32,6 +32,7 @@ from tcl_core.network.nodes import CONTRIBUTED, OWN, opset_of
 from tcl_core.network.panels import lay_out_weights
 from tcl_core.network.parts import move_parts
 from tcl_core.network.quantized import is_quantized, round_by_operator, spell_out_quantization
+from tcl_core.network.samples import sample_by_points
 from tcl_core.network.schedule_rules import fit_for_schedules
 from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
@@ -213,7 +214,7 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
     with target, tvm.transform.PassContext(opt_level=3):
         if lanes:
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
-            module = block_convolutions(module, lanes, winograd=winograd)
+            module = block_convolutions(sample_by_points(module), lanes, winograd=winograd)
             module = lengthen_rows(lengthen_columns(module, lanes))
             module = lay_out_weights(widen_attention(module, lanes), lanes)
             module = move_parts(take_gates_apart(end_at_joints(module)))

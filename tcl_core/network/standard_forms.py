@@ -6,7 +6,7 @@ Shape legend: L values of a signal, N of a frame or a transform, K frequencies.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -199,9 +199,50 @@ def _laid_out(maker: Maker, value: str, axis: _Axis, outer: int) -> str:
     return maker.cut(total, [axis.before], [axis.before + axis.extent], [1])
 
 
+def _deformed_convolution(new: New) -> None:
+    """Of a picture: it is sampled where the elements of all windows are moved to, and a 1x1 convolution sums them up."""
+    value, weights, offset, bias, mask = new.inputs(5)
+    size, kernel, places = (new.sizes.get(name, ()) for name in (value, weights, offset))
+    if len(size) != 4 or len(kernel) != 4 or len(places) != 4 or -1 in (*size, *kernel, *places):
+        raise Stays
+    new.number(0)  # float32 alone
+    node, reshape = new.maker.node, new.maker.reshape
+    sides, elements, groups = kernel[2:], math.prod(kernel[2:]), new.attributes.get("offset_group", 1)
+    batch, plane = size[0] * groups, places[2:]
+    moved = node("Transpose", reshape(offset, batch, elements, 2, *plane), perm=[0, 1, 3, 4, 2])
+    # A grid has columns first, and goes from -1 to 1 from edge to edge.
+    extents = np.array(size[:1:-1])
+    columns_first = node("Gather", moved, new.maker.weight(np.array([1, 0])), axis=4)
+    off = node("Mul", columns_first, new.maker.weight((2 / extents).astype(np.float32)))
+    still = (2 * _window_places(new, sides, plane)[..., ::-1] + 1) / extents - 1
+    grid = reshape(node("Add", off, new.maker.weight(still.astype(np.float32))), batch, -1, plane[1], 2)
+    sampled = node("GridSample", reshape(value, batch, size[1] // groups, *size[2:]), grid)
+    if mask:
+        sampled = node("Mul", sampled, reshape(mask, batch, 1, -1, plane[1]))
+    windows = reshape(sampled, size[0], size[1] * elements, *plane)
+    factors = reshape(weights, kernel[0], -1, 1, 1)
+    given = [name for name in (windows, factors, bias) if name]
+    node("Conv", *given, output=new.output, group=new.attributes.get("group", 1))
+
+
+def _window_places(new: New, sides: Sequence[int], plane: Sequence[int]) -> Array:
+    """Rows and columns [elements, rows, columns, 2] of a picture that the elements of a result's window lie at."""
+    ones = [1, 1]
+    steps, gaps = (new.attributes.get(name, ones) for name in ("strides", "dilations"))
+    before = new.attributes.get("pads", [0] * 4)[:2]
+    along = [
+        np.arange(side)[:, None] * gap + np.arange(count) * step - first
+        for side, gap, count, step, first in zip(sides, gaps, plane, steps, before, strict=True)
+    ]
+    shape = (*sides, *plane)
+    rows, columns = np.broadcast_to(along[0][:, None, :, None], shape), np.broadcast_to(along[1][:, None], shape)
+    return np.stack([rows, columns], axis=-1).reshape(-1, *plane, 2)
+
+
 STANDARD_FORMS: dict[str, Callable[[New], None]] = {
     "Col2Im": _picture_of_blocks,
     "DFT": _transform,
+    "DeformConv": _deformed_convolution,
     "LpNormalization": _normalisation,
     "RMSNormalization": _norm_of_everything,
     "STFT": _short_time_transform,

@@ -41,6 +41,26 @@ def blocks(shape: tuple[int, ...], extents: tuple[int, ...], sides: tuple[int, .
     return Case("Col2Im", given, constants=["picture", "block"], domain="", opset=18, **attributes)
 
 
+def deformed(
+    shape: tuple[int, ...],
+    kernel: tuple[int, ...],
+    plane: tuple[int, int],
+    *,
+    bias: bool = False,
+    mask: bool = False,
+    **attributes: Any,
+) -> Case:
+    """Offsets of a step or two: some windows reach over the edges."""
+    places = kernel[2] * kernel[3] * attributes.get("offset_group", 1)
+    given = {X: floats(*shape), "w": floats(*kernel), "offset": floats(shape[0], 2 * places, *plane)}
+    given |= {"bias": floats(kernel[0])} if bias else {}
+    given |= {"mask": floats(shape[0], places, *plane)} if mask else {}
+    names = [name if name in given else "" for name in (X, "w", "offset", "bias", "mask")]
+    while not names[-1]:
+        names.pop()
+    return Case("DeformConv", given, names=names, constants=["w"], domain="", opset=22, **attributes)
+
+
 CASES = [
     Case("STFT", SIGNAL, constants=CONSTANT, domain=""),
     Case("STFT", SIGNAL, constants=CONSTANT, domain="", onesided=0),
@@ -84,6 +104,9 @@ CASES = [
     blocks((1, 8, 4), (6, 7), (2, 2), strides=[3, 3]),
     blocks((1, 6, 5), (11,), (3,), strides=[2]),
     blocks((1, 16, 12), (3, 4, 3), (2, 2, 2)),
+    deformed((1, 4, 7, 9), (5, 4, 3, 3), (7, 9), pads=[1, 1, 1, 1], bias=True, mask=True),
+    deformed((2, 16, 8, 8), (6, 8, 2, 3), (4, 2), strides=[2, 2], dilations=[1, 2], group=2, offset_group=2, mask=True),
+    deformed((1, 16, 6, 5), (16, 1, 3, 3), (6, 5), pads=[1, 1, 1, 1], group=16),
 ]  # fmt: skip
 
 
