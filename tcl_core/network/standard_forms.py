@@ -200,7 +200,7 @@ def _laid_out(maker: Maker, value: str, axis: _Axis, outer: int) -> str:
 
 
 def _deformed_convolution(new: New) -> None:
-    """Of a picture: it is sampled where the elements of all windows are moved to, and a 1x1 convolution sums them up."""
+    """Of a picture: sampled where the elements of all windows are moved to, then summed up by a 1x1 convolution."""
     value, weights, offset, bias, mask = new.inputs(5)
     size, kernel, places = (new.sizes.get(name, ()) for name in (value, weights, offset))
     if len(size) != 4 or len(kernel) != 4 or len(places) != 4 or -1 in (*size, *kernel, *places):
