@@ -48,10 +48,10 @@ module                    what it does
 ``bytes_between``         which of them lie between kernels as bytes                                 (tvm)
 ``byte_convolutions``     convolutions of them                                                       (tvm)
 ``byte_products``         products of them by constant matrices                                      (tvm)
+``samples``               pictures at the points of a grid, channels last                            (tvm)
 ``blocked``               convolutions in the layout of vectors                                      (tvm)
 ``convolutions``          their tensor expressions                                                   (tvm)
 ``tile_rows``             how many rows or columns a product should have                             -
-``samples``               pictures at the points of a grid, channels last                              (tvm)
 ``volumes``               convolutions of volumes, channels last                                     (tvm)
 ``channels``              channels that fill no vector made whole vectors                            (tvm)
 ``spellings``             activations and norms in operators that a layout moves through             (tvm)

@@ -12,7 +12,7 @@ from tvm import relax, te, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.constants import static_shape
-from tcl_core.network.rewriting import APART, bindings, op_name, rewritten
+from tcl_core.network.rewriting import APART, op_name, rewritten
 
 _SAMPLE = "relax.image.grid_sample"
 _LEAST = 8
@@ -27,10 +27,6 @@ def sample_by_points(module: Any) -> Any:
 
 @mutator
 class _Sampler(PyExprMutator):  # type: ignore[misc]  # tvm has no types
-    def __init__(self, module: Any) -> None:
-        super().__init__(module)
-        self._values = dict(bindings(module))
-
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
         if op_name(op) != _SAMPLE or not _fits(op):

@@ -14,6 +14,14 @@ SIGNAL = {X: floats(2, 50, 1), "step": np.array(6), "window": WINDOW, "length": 
 CONSTANT = ["step", "window", "length"]
 
 
+def inputs_of(given: dict[str, Any], *order: str) -> list[str]:
+    """Names in that order, "" for one that is left out; the last ones of these not at all."""
+    names = [name if name in given else "" for name in order]
+    while not names[-1]:
+        names.pop()
+    return names
+
+
 def transform(shape: tuple[int, ...], *, length: int = 0, axis: int | None = None, **attributes: Any) -> Case:
     given = {X: floats(*shape)}
     given |= {"length": np.array(length)} if length else {}
@@ -21,9 +29,7 @@ def transform(shape: tuple[int, ...], *, length: int = 0, axis: int | None = Non
         given["at"] = np.array(axis)
     elif axis is not None:
         attributes["axis"] = axis
-    names = [name if name in given else "" for name in (X, "length", "at")]
-    while not names[-1]:
-        names.pop()
+    names = inputs_of(given, X, "length", "at")
     constants = [name for name in given if name != X]
     return Case("DFT", given, names=names, constants=constants, domain="", **attributes)
 
@@ -55,9 +61,7 @@ def deformed(
     given = {X: floats(*shape), "w": floats(*kernel), "offset": floats(shape[0], 2 * places, *plane)}
     given |= {"bias": floats(kernel[0])} if bias else {}
     given |= {"mask": floats(shape[0], places, *plane)} if mask else {}
-    names = [name if name in given else "" for name in (X, "w", "offset", "bias", "mask")]
-    while not names[-1]:
-        names.pop()
+    names = inputs_of(given, X, "w", "offset", "bias", "mask")
     return Case("DeformConv", given, names=names, constants=["w"], domain="", opset=22, **attributes)
 
 
