@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
@@ -301,6 +302,32 @@ def _scaled_product(
         node("Add", scaled, bias, output=new.output)
 
 
+def _dynamic_recurrence(new: New) -> None:
+    """An LSTM by the numbers that its weights mean. onnxruntime also rounds what is multiplied with them, steps of its
+    own results among it, to bytes; here these stay floats.
+    """
+    value, weights, states, bias, lengths, hidden, cell, peepholes, *scales = new.inputs(12)
+    given = [
+        new.maker.node("Transpose", _meant(new, whole, *parts), perm=[0, 2, 1])
+        for whole, parts in ((weights, scales[:2]), (states, scales[2:]))
+    ]
+    made = onnx.helper.make_node(
+        "LSTM", [value, *given, bias, lengths, hidden, cell, peepholes], new.node.output, name=f"{new.output}.lstm"
+    )
+    made.attribute.extend(new.node.attribute)
+    new.maker.nodes.append(made)
+
+
+def _meant(new: New, whole: str, scale: str, zero: str) -> str:
+    """[directions, rows, columns] floats of bytes, whose scales and zero points are [directions] or one a column."""
+    node, to = new.maker.node, onnx.TensorProto.FLOAT
+    directions = new.sizes.get(whole, ())[0:1]
+    if -1 in (directions or (-1,)):
+        raise Stays
+    each, nought = (new.maker.reshape(part, directions[0], 1, -1) for part in (scale, node("Cast", zero, to=to)))
+    return node("Mul", node("Sub", node("Cast", whole, to=to), nought), each)
+
+
 def _few_bits(new: New) -> None:
     """A product by weights of 4 or 8 bits, which have a scale and a zero point for each block of a row."""
     value, packed, scales, zeros, order, bias = new.inputs(6)
@@ -336,6 +363,7 @@ def _unpacked(new: New, packed: str, rows: int, bits: int) -> str:
 
 CONTRIBUTED_FORMS: dict[str, Callable[[New], None]] = {
     "BiasGelu": _gelu,
+    "DynamicQuantizeLSTM": _dynamic_recurrence,
     "DynamicQuantizeMatMul": _dynamic_product,
     "EmbedLayerNormalization": _embedding,
     "FastGelu": _tanh_gelu,

@@ -20,7 +20,7 @@ from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
-from tcl_core.network.simplify import simplify
+from tcl_core.network.simplify import fold_constants
 from tcl_core.network.skeleton import take_shapes, without_weights
 
 OPSETS = (7, 26)
@@ -58,6 +58,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
         raise UserError(
             "network", f"'{path}' is larger than 2 GB, the most that ONNX keeps in one message; export a smaller part."
         )
+    shapes.open_unknown(model)
     shapes.fix_shapes(model, config.shapes)
     shapes.require_static_inputs(model)
     _drop_constant_inputs(model)
@@ -256,9 +257,10 @@ def _outputs(model: Any) -> tuple[TensorSpec, ...]:
     """Outputs with static shapes; constant folding settles what plain inference leaves open."""
     values = list(model.graph.output)
     if any(not _is_static(value) for value in values):
-        folded = simplify(model)
-        if folded.model is not None:
-            plain = spell_out_nodes(without_weights(folded.model))
+        folded = fold_constants(model).model
+        values = values if folded is None else list(folded.graph.output)
+        if folded is not None and any(not _is_static(value) for value in values):
+            plain = spell_out_nodes(without_weights(folded))
             values = list(onnx.shape_inference.infer_shapes(plain, data_prop=True).graph.output)
     for value in values:
         if not _is_static(value):

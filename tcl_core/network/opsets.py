@@ -23,7 +23,7 @@ import onnx.version_converter
 
 from tcl_core.network.nodes import STANDARD, all_nodes, name_new_nodes, opset_of
 from tcl_core.network.shapes import checkable
-from tcl_core.network.simplify import simplify
+from tcl_core.network.simplify import fold_constants
 
 TARGET: Final = 13
 
@@ -82,7 +82,7 @@ def _mode(node: Any) -> bytes:
 def _scales(model: Any, names: list[str]) -> dict[str, tuple[float, ...]]:
     """The values of those tensors that are constant, or become so by folding."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    folded = simplify(model).model if set(names) - set(constants) else None
+    folded = fold_constants(model).model if set(names) - set(constants) else None
     if folded is not None:
         constants |= {tensor.name: tensor for tensor in folded.graph.initializer}
     return {

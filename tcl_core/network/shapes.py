@@ -29,6 +29,17 @@ def _dimension(dim: Any) -> Dimension:
     return str(dim.dim_param) or None
 
 
+def open_unknown(model: Any) -> None:
+    """Open, in place, dimensions of size -1 or of the name ``?``, which Paddle's exporter gives all that it does not
+    know: two of them need not be the same.
+    """
+    graph = model.graph
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        for dim in value.type.tensor_type.shape.dim if dimensions(value) else ():
+            if dim.dim_value < 0 or dim.dim_param == "?":
+                dim.Clear()
+
+
 def checkable(model: Any) -> Any:
     """A copy for the checker: it insists on an output's shape field, which dropping stale shapes removes."""
     checked = onnx.ModelProto()

@@ -31,7 +31,7 @@ from tcl_core.network.einsums import as_product
 from tcl_core.network.empties import drop_empty_parts
 from tcl_core.network.group_norms import restore_group_norms
 from tcl_core.network.layer_norms import restore_layer_norms
-from tcl_core.network.nodes import STANDARD, has_branches, opset_of
+from tcl_core.network.nodes import OWN, STANDARD, has_branches, opset_of
 from tcl_core.network.padded_windows import without_unread_steps
 from tcl_core.network.paddings import write_out_paddings
 from tcl_core.network.powers import power_nodes
@@ -76,6 +76,25 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
             normalisations one each (`group_norms`), signals are lifted (`signals`), and transposed convolutions become
             plain ones (`transposed`).
     """
+    made = fold_constants(model)
+    if made.model is None:
+        return made
+    folded = made.model
+    facts = _Facts.of(folded, on_cpu=on_cpu)
+    drop_empty_parts(folded.graph, facts.dims)
+    write_out_paddings(folded.graph, facts.dims)
+    empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
+    restore_layer_norms(folded.graph, facts.constants, facts.dims, facts.types)
+    if on_cpu:
+        restore_group_norms(folded.graph, facts.constants, facts.dims, facts.types)
+        lift_signals(folded.graph, facts.constants, facts.dims, facts.opset)
+    _rewrite(folded, facts)
+    _import_own(folded)
+    return Simplified(model=folded, empty=empty)
+
+
+def fold_constants(model: Any) -> Simplified:
+    """A copy of a model with static inputs as onnxruntime folds it, in operators of the standard and of its own."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = _ERRORS_ONLY
@@ -91,16 +110,7 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
             return Simplified(model=None, problem=str(error).splitlines()[0])
         folded = onnx.load(str(path))
     _forget_unused_opsets(folded)
-    facts = _Facts.of(folded, on_cpu=on_cpu)
-    drop_empty_parts(folded.graph, facts.dims)
-    write_out_paddings(folded.graph, facts.dims)
-    empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
-    restore_layer_norms(folded.graph, facts.constants, facts.dims, facts.types)
-    if on_cpu:
-        restore_group_norms(folded.graph, facts.constants, facts.dims, facts.types)
-        lift_signals(folded.graph, facts.constants, facts.dims, facts.opset)
-    _rewrite(folded, facts)
-    return Simplified(model=folded, empty=empty)
+    return Simplified(model=folded)
 
 
 def _forget_unused_opsets(model: Any) -> None:
@@ -109,6 +119,12 @@ def _forget_unused_opsets(model: Any) -> None:
     kept = [entry for entry in model.opset_import if entry.domain in used]
     del model.opset_import[:]
     model.opset_import.extend(kept)
+
+
+def _import_own(model: Any) -> None:
+    """Name our domain where the model has operators of it: shape inference refuses a domain that is not imported."""
+    if any(node.domain == OWN for node in model.graph.node):
+        model.opset_import.append(onnx.helper.make_opsetid(OWN, 1))
 
 
 def _rewrite(model: Any, facts: _Facts) -> None:

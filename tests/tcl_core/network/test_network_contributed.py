@@ -144,6 +144,30 @@ def test_results_are_onnxruntimes(tools: Any, case: Case) -> None:
     agree(tools, case)
 
 
+@pytest.mark.parametrize("scales", [(2,), (2, 32)], ids=str)
+def test_an_lstm_of_whole_weights_computes_with_what_they_mean(tools: Any, scales: tuple[int, ...]) -> None:
+    """What is multiplied with them onnxruntime also rounds."""
+    weights = {name: whole(2, rows, 32, low=-99, high=99, dtype=np.int8) for name, rows in {"w": 6, "r": 8}.items()}
+    meant = {f"{name}s": GENERATOR.uniform(0.002, 0.004, scales).astype(np.float32) for name in weights}
+    # onnxruntime takes no zero points of columns.
+    zeros = {f"{name}z": np.full(scales, -7 if len(scales) == 1 else 0, np.int8) for name in weights}
+    given = {X: floats(5, 1, 6), **weights, "b": 0.1 * floats(2, 64), **meant, **zeros}
+    names = [X, "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"]
+    recurrent = {"hidden_size": 8, "direction": "bidirectional", "results": ("y", "h", "c")}
+    case = Case("DynamicQuantizeLSTM", given, names=names, constants=[n for n in given if n != X], **recurrent)
+    agree(tools, case, tolerance=0.02)
+
+    def floating(name: str) -> Any:
+        scale, zero = (part.reshape(2, 1, -1) for part in (given[f"{name}s"], given[f"{name}z"].astype(np.float32)))
+        return ((given[name] - zero) * scale).astype(np.float32).transpose(0, 2, 1)
+
+    exact = {X: given[X], "w": floating("w"), "r": floating("r"), "b": given["b"]}
+    plain = Case("LSTM", exact, constants=["w", "r", "b"], domain="", **recurrent)
+    mine = found(Path(tools.save(case.model)), case.given)
+    for each, theirs in zip(mine, expected(plain.model, plain.given), strict=True):
+        np.testing.assert_allclose(each, theirs, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("turned", list(product([0, 1], repeat=4)), ids=str)
 def test_products_of_what_is_turned(tools: Any, turned: tuple[int, int, int, int]) -> None:
     batch, last = turned[:2], turned[2:]

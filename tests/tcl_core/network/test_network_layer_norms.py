@@ -149,6 +149,15 @@ def test_each_way_of_writing_it_is_one_node_and_one_kernel(tools: Any, form: For
     agree(tools, model)
 
 
+def test_shape_inference_takes_a_model_with_one(tools: Any) -> None:
+    """It refuses a domain that is not imported, and whoever refuses an operator behind the norm asks it."""
+    new = Graph()
+    model = new.model(new("Add", new("Mul", "scale", pytorch(new)), "bias"))
+    simplified = simplify(model).model
+    assert (OWN, LAYER_NORM) in {(node.domain, node.op_type) for node in simplified.graph.node}
+    onnx.shape_inference.infer_shapes(simplified)
+
+
 @pytest.mark.parametrize("opset", [11, 17, 18])
 @pytest.mark.parametrize("form", [pytorch, tensorflow, llama], ids=lambda form: form.__name__)
 def test_in_other_opsets(tools: Any, opset: int, form: Form) -> None:

@@ -117,6 +117,38 @@ def test_a_symbol_is_fixed_in_all_inputs(tools: Any) -> None:
     assert "'n', which is 5 elsewhere" in refusal(tools.save(model), a=(5, 4), b=(6, 4))
 
 
+@pytest.mark.parametrize("size", [-1, "?"])
+def test_dimensions_that_paddle_does_not_know_are_open_each_by_itself(tools: Any, size: int | str) -> None:
+    inputs = [tools.value(name, [size, 4]) for name in ("a", "b")]
+    joined = tools.node("Concat", ["a", "b"], ["y"], axis=0)
+    model = tools.model([joined], inputs, [tools.value("y", [size, 4])])
+    path = tools.save(model)
+    assert "Dimension 0 of input 'b' is dynamic" in refusal(path, a=(5, 4))
+    network = load_network(path, NetworkConfig(shapes=(("a", (5, 4)), ("b", (6, 4))))).network
+    assert [spec.shape for spec in (*network.inputs, *network.outputs)] == [(5, 4), (6, 4), (11, 4)]
+
+
+def test_an_output_behind_a_norm_that_is_spelled_out_gets_the_shape_that_folding_finds(tools: Any) -> None:
+    """As a recogniser of texts has it that Paddle wrote: rows as many as there are, by arithmetic on shapes."""
+    nodes = [
+        tools.node("Mul", ["x", "x"], ["squares"]),
+        tools.node("ReduceMean", ["squares", "last"], ["mean"]),
+        tools.node("Add", ["mean", "epsilon"], ["most"]),
+        tools.node("Sqrt", ["most"], ["root"]),
+        tools.node("Div", ["x", "root"], ["normal"]),
+        tools.node("Mul", ["normal", "scale"], ["scaled"]),
+        tools.node("Shape", ["x"], ["sizes"]),
+        tools.node("Max", ["sizes", "none"], ["same"]),
+        tools.node("Reshape", ["scaled", "same"], ["y"]),
+    ]
+    scale = tools.tensor("scale", np.ones(16, np.float32))
+    weights = [tools.tensor("last", np.array([-1])), scale, tools.tensor("none", np.array([0, 0]))]
+    weights.append(tools.tensor("epsilon", np.float32(1e-6)))
+    model = tools.model(nodes, [tools.value("x", ["rows", 16])], [tools.value("y", [None, None])], weights)
+    network = load_network(tools.save(model), NetworkConfig(shapes=(("x", (3, 16)),))).network
+    assert network.outputs[0].shape == (3, 16)
+
+
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
