@@ -28,15 +28,15 @@ class NetworkConfig:
     """How a network is imported.
 
     Attributes:
-        shapes: dimensions fixed by the user, by input name.
-        fast_math: replace `exp`, `erf` and `tanh` by polynomials before tasks are extracted; the generated kernels
-            otherwise call libm once per element. The whole network is still checked against onnxruntime.
+        shapes, values: dimensions and numbers fixed by the user, by input name.
+        fast_math: replace `exp`, `erf` and `tanh`, which kernels call for each element, by polynomials.
         blocked: lay out the channels of dense and depthwise convolutions by vectors (`network.blocked`).
         winograd: compute blocked 3x3 convolutions in Winograd's way where it is quicker. Errors are two to three times
             those of direct sums then (`network.winograd.TILINGS`), and the weights up to four times the size.
     """
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[str, tuple[float, ...]], ...] = ()
     fast_math: bool = True
     blocked: bool = True
     winograd: bool = True

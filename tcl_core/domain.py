@@ -130,8 +130,8 @@ class Network:
     Attributes:
         name: the file's stem.
         path: where it was opened.
-        digest: SHA-256 (hex) of the model's bytes, external data included, and of the dimensions fixed by the user.
-        shapes: the dimensions fixed by the user (``--shape``), by input name.
+        digest: SHA-256 (hex) of the model's bytes, external data included, and of what the user fixed.
+        shapes, values: the dimensions (``--shape``) and numbers (``--value``) that the user fixed, by input name.
     """
 
     name: str
@@ -140,6 +140,7 @@ class Network:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

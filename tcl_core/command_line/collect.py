@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         repeat=arguments.repeat,
         max_tasks=arguments.max_tasks,
         seed=arguments.seed,
-        network_config=NetworkConfig(shapes=tuple(arguments.shape)),
+        network_config=NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value)),
         sampler=replace(TEACHING, name=arguments.sampler),
     )
     token = CancelToken()

@@ -5,7 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any, TypeAlias
 
-from tcl_core.command_line.paths import is_utf8, readable
+from tcl_core.command_line.option_texts import (
+    jobs,
+    minutes,
+    named,
+    positive,
+    seed,
+    seeds,
+    shape,
+    share,
+    share_or_none,
+    task_trials,
+    tolerance,
+    value,
+)
 from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
 
 BENCHES = ("throughput", "scoring", "quality", "time_to_quality", "end_to_end", "overhead", "scale", "window")
@@ -17,104 +30,7 @@ BENCH_OPTIONS = {
 }
 """Options of single benches; without `network` a bench has a subject of its own."""
 
-_MOST_SEED = 2**31 - 1
-"""The window's, too."""
-_MOST_SEEDS, _MOST_JOBS = 1_000, 256
-"""Each seed trains every model of every table anew; each process holds the dataset."""
-
-Shape = tuple[str, tuple[int, ...]]
 Commands: TypeAlias = "argparse._SubParsersAction[_Command]"
-
-
-def named(text: str) -> str:
-    """A name or a path: an empty one would stand for the current folder, or for what nobody asked for."""
-    if not text:
-        raise argparse.ArgumentTypeError("an empty text names nothing; give a name or a path")
-    if not is_utf8(text):
-        raise argparse.ArgumentTypeError(f"{readable(text)} is a name that is not UTF-8; rename what it names")
-    return text
-
-
-def shape(text: str) -> Shape:
-    """``name=1,3,224,224`` as a name and its dimensions."""
-    name, equals, dimensions = text.rpartition("=")
-    try:
-        parsed = tuple(int(part) for part in dimensions.split(","))
-    except ValueError:
-        parsed = ()
-    if not equals or not name or not parsed or min(parsed) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=1,3,224,224 with positive dimensions")
-    return name, parsed
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
-
-
-def seed(text: str) -> int:
-    """A whole number from 0 to `_MOST_SEED`."""
-    return _whole(text, 0, _MOST_SEED)
-
-
-def seeds(text: str) -> int:
-    """A whole number from 1 to `_MOST_SEEDS`."""
-    return _whole(text, 1, _MOST_SEEDS)
-
-
-def _whole(text: str, least: int, most: int) -> int:
-    if not text.isdigit() or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
-    return int(text)
-
-
-def minutes(text: str) -> float:
-    """A positive number of minutes."""
-    value = _number(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of minutes")
-    return value
-
-
-def task_trials(text: str) -> tuple[str, int]:
-    """``TASK=N`` as a task's name or key and its trials."""
-    name, equals, count = text.rpartition("=")
-    if not equals or not name or not count.isdigit() or int(count) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form TASK=N with a whole number of at least 1")
-    return name, int(count)
-
-
-def share(text: str) -> float:
-    """A share above 0 and up to 1."""
-    value = _number(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0 and up to 1, such as 0.1")
-    return value
-
-
-def share_or_none(text: str) -> float:
-    """A share from 0 to 1."""
-    value = _number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1, such as 0.02")
-    return value
-
-
-def tolerance(text: str) -> float:
-    """A tolerance: 0 or more."""
-    value = _number(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a tolerance, such as 1e-3")
-    return value
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 class _Command(argparse.ArgumentParser):
@@ -189,6 +105,14 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--shape", action="append", default=[], type=shape, metavar="N=D,D..", help="fix a dynamic input's dimensions"
+    )
+    command.add_argument(
+        "--value",
+        action="append",
+        default=[],
+        type=value,
+        metavar="N=V",
+        help="fix an input to a number, or to one for each element: it is no input of the library then",
     )
 
 
@@ -348,7 +272,7 @@ def _add_evaluate(commands: Commands) -> None:
     evaluate.add_argument("--seeds", type=seeds, default=5, metavar="N")
     evaluate.add_argument(
         "--jobs",
-        type=lambda text: _whole(text, 1, _MOST_JOBS),
+        type=jobs,
         default=1,
         metavar="N",
         help="processes side by side; timed tables run alone all the same",

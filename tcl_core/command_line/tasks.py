@@ -16,8 +16,9 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """List tasks by weight x FLOPs."""
     from tcl_core.tuner import open_network
 
+    config = NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value))
     with output.status.status(f"Importing {arguments.network}"):
-        opened = open_network(arguments.network, arguments.target, None, NetworkConfig(shapes=tuple(arguments.shape)))
+        opened = open_network(arguments.network, arguments.target, None, config)
     tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
     _show(tasks, opened.imported.report, output)
     output.emit(

@@ -65,7 +65,7 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
         seed=arguments.seed,
         checkpoint=checkpoint_file(arguments.checkpoint, workspace),
         budget=Budget(trials=arguments.trials, minutes=budget_minutes, task_trials=tuple(arguments.task_trials)),
-        network_config=NetworkConfig(shapes=tuple(arguments.shape)),
+        network_config=NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value)),
         cost_model=CostModelConfig(name=arguments.cost_model),
         sampler=SamplerConfig(name=arguments.sampler),
         library=LibraryConfig(rtol=arguments.rtol, atol=arguments.atol),

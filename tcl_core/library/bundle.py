@@ -46,7 +46,7 @@ def make_manifest(
         "library": f"{file_stem(network.name)}.so",
         "function": "main",
         "device": "cuda" if platform.kind == "cuda" else "cpu",
-        "network": {"name": network.name, "digest": network.digest},
+        "network": {"name": network.name, "digest": network.digest, "fixed": dict(network.values)},
         "inputs": [_tensor(spec) | {"below": bounds.get(spec.name, 2)} for spec in network.inputs],
         "outputs": [_tensor(spec) for spec in network.outputs],
         "target": platform.target_json,

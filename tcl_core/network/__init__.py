@@ -5,6 +5,8 @@ module                    what it does
 ========================  ==========================================================================================
 ``load``                  bytes -> a checked model with static shapes, and its `domain.Network`      (onnx)
 ``shapes``                fixed dimensions, and what is still open                                   (onnx)
+``values``                inputs fixed to numbers                                                    (onnx)
+``conditions``            `If` of a constant condition as the branch that is taken                   (onnx)
 ``opsets``                networks of before opset 13 brought there                                  (onnx)
 ``functions``             operators that the standard spells out, spelled out                        (onnx)
 ``simpler_nodes``         operators that the frontend lacks, in simpler ones                         (onnx)

@@ -18,10 +18,12 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
-from tcl_core.network.nodes import CONTRIBUTED, STANDARD, opset_of
+from tcl_core.network.conditions import take_branches
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.simplify import fold_constants
 from tcl_core.network.skeleton import take_shapes, without_weights
+from tcl_core.network.values import fix_values
 
 OPSETS = (7, 26)
 """Opsets of the default domain that onnxruntime 1.31 promises to run; outside them there is nothing to compare with."""
@@ -61,6 +63,8 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     shapes.open_unknown(model)
     shapes.fix_shapes(model, config.shapes)
     shapes.require_static_inputs(model)
+    fix_values(model, config.values)
+    model = take_branches(model)
     _drop_constant_inputs(model)
     _name_nodes(model)
     _infer(path, model, config)
@@ -71,6 +75,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
         inputs=tuple(_spec(value) for value in model.graph.input),
         outputs=_outputs(model),
         shapes=config.shapes,
+        values=config.values,
     )
     return LoadedNetwork(network=network, model=model)
 
@@ -161,6 +166,8 @@ def _digest(path: Path, model: Any, config: NetworkConfig) -> str:
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     digest.update(repr(sorted(config.shapes)).encode())
+    if config.values:
+        digest.update(repr(sorted(config.values)).encode())
     return digest.hexdigest()
 
 
@@ -266,10 +273,11 @@ def _outputs(model: Any) -> tuple[TensorSpec, ...]:
         if not _is_static(value):
             producer = next((node for node in model.graph.node if value.name in node.output), None)
             where = f"node '{producer.name}' ({producer.op_type})" if producer else "the graph"
+            fix = "fix the input that decides it (--value), or " if has_branches(model.graph.node) else ""
             raise UserError(
                 "network",
                 f"Output '{value.name}' of {where} has a shape that depends on data "
-                f"({shapes.text(shapes.dimensions(value))}); export the network without that part.",
+                f"({shapes.text(shapes.dimensions(value))}); {fix}export the network without that part.",
             )
         if 0 in (shapes.dimensions(value) or ()):
             raise UserError(

@@ -85,7 +85,9 @@ def _obstacle_of_steps(
     """The same, as to the input's size and the lengths of its sequences, which may have a name and yet not be known."""
     if len(size) != 3 or min(size) < 1:
         return "an input whose size is not known"
-    if name and (lengths is None or bool((lengths != size[0]).any())):
+    if name and lengths is None:
+        return "lengths told in a run: fix their input by --value"
+    if lengths is not None and bool((lengths != size[0]).any()):
         return "sequences of different lengths"
     if size[0] * directions > most_steps:
         return f"{size[0]} steps{' in both directions' * (directions > 1)}, {most_steps // directions:.0f} at most"

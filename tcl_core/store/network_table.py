@@ -81,7 +81,7 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
     structure does not mean equal block names.
     """
     connection.execute(
-        "INSERT INTO networks (digest, name, path, inputs, outputs, shapes) VALUES (?, ?, ?, ?, ?, ?) "
+        "INSERT INTO networks (digest, name, path, inputs, outputs, shapes, fixed) VALUES (?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (digest) DO UPDATE SET name = excluded.name, path = excluded.path",
         (
             network.digest,
@@ -90,6 +90,7 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
             dumps(network.inputs),
             dumps(network.outputs),
             dumps(network.shapes),
+            dumps(network.values),
         ),
     )
     connection.execute(
@@ -120,7 +121,7 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
 
 def networks(connection: sqlite3.Connection) -> tuple[Network, ...]:
     """All networks, in the order in which they were first added."""
-    rows = connection.execute("SELECT digest, name, path, inputs, outputs, shapes FROM networks ORDER BY rowid")
+    rows = connection.execute("SELECT digest, name, path, inputs, outputs, shapes, fixed FROM networks ORDER BY rowid")
     return tuple(
         Network(
             name=name,
@@ -129,8 +130,9 @@ def networks(connection: sqlite3.Connection) -> tuple[Network, ...]:
             inputs=loads(tuple[TensorSpec, ...], inputs),
             outputs=loads(tuple[TensorSpec, ...], outputs),
             shapes=loads(tuple[tuple[str, tuple[int, ...]], ...], shapes),
+            values=loads(tuple[tuple[str, tuple[float, ...]], ...], fixed),
         )
-        for digest, name, path, inputs, outputs, shapes in rows
+        for digest, name, path, inputs, outputs, shapes, fixed in rows
     )
 
 

@@ -106,6 +106,8 @@ STEPS: tuple[Step, ...] = (
     ),
     # What anchors read and write; a task of version 6 gets it when its network is opened again.
     ("ALTER TABLE tasks ADD COLUMN accesses TEXT NOT NULL DEFAULT '[]'",),
+    # Inputs fixed to numbers; networks of version 7 have none.
+    ("ALTER TABLE networks ADD COLUMN fixed TEXT NOT NULL DEFAULT '[]'",),
 )
 
 

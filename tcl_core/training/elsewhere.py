@@ -62,7 +62,7 @@ def drawn_elsewhere(
 
 def _loaded(network: Network, phase: Phase) -> LoadedNetwork | None:
     try:
-        loaded = load_network(Path(network.path), NetworkConfig(shapes=network.shapes))
+        loaded = load_network(Path(network.path), NetworkConfig(shapes=network.shapes, values=network.values))
     except UserError as error:
         phase(f"{network.name} is left out of the rehearsal: {error}")
         return None

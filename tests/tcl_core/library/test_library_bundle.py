@@ -51,6 +51,7 @@ def library(tmp_path: Path) -> Path:
 def test_the_manifest_says_what_the_library_is(manifest: dict[str, Any], imported: Any) -> None:
     assert manifest["library"] == "two_products.so"
     assert manifest["inputs"] == [{"name": "ids", "dtype": "int64", "shape": [6], "below": 32}]
+    assert manifest["network"]["fixed"] == {}
     assert manifest["latency_ms"] == {"untuned": None, "tuned": 1.5, "onnxruntime": None}
     assert manifest["check"]["max_abs_error"] == 1e-6
     tuned = {task["name"]: task["latency_ms"] for task in manifest["tasks"] if task["tuned"]}

@@ -69,6 +69,8 @@ def test_reasons_of_what_onnxruntime_does_not_run_either() -> None:
     assert obstacle(node, constants, sizes) == ""
     assert obstacle(node, constants, {"x": (-1, BATCH, INPUTS)}) == "an input whose size is not known"
     assert obstacle(node, {}, sizes) == "weights that are computed"
+    node.input[4] = "told"
+    assert obstacle(node, constants, sizes) == "lengths told in a run: fix their input by --value"
     node.attribute.append(onnx.helper.make_attribute("layout", 1))
     assert obstacle(node, constants, sizes) == "layout 1"
 

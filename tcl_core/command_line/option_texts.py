@@ -1,0 +1,121 @@
+"""What the texts of options stand for; argparse says of one that does not fit why."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from tcl_core.command_line.paths import is_utf8, readable
+
+_MOST_SEED = 2**31 - 1
+"""The window's, too."""
+_MOST_SEEDS, _MOST_JOBS = 1_000, 256
+"""Each seed trains every model of every table anew; each process holds the dataset."""
+
+Shape = tuple[str, tuple[int, ...]]
+Numbers = tuple[str, tuple[float, ...]]
+
+
+def named(text: str) -> str:
+    """A name or a path: an empty one would stand for the current folder, or for what nobody asked for."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty text names nothing; give a name or a path")
+    if not is_utf8(text):
+        raise argparse.ArgumentTypeError(f"{readable(text)} is a name that is not UTF-8; rename what it names")
+    return text
+
+
+def shape(text: str) -> Shape:
+    """``name=1,3,224,224`` as a name and its dimensions."""
+    name, equals, dimensions = text.rpartition("=")
+    try:
+        parsed = tuple(int(part) for part in dimensions.split(","))
+    except ValueError:
+        parsed = ()
+    if not equals or not name or not parsed or min(parsed) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=1,3,224,224 with positive dimensions")
+    return name, parsed
+
+
+def value(text: str) -> Numbers:
+    """``name=16000`` or ``name=1,0.5`` as a name and its numbers."""
+    name, equals, numbers = text.rpartition("=")
+    parsed = tuple(_number(part) for part in numbers.split(","))
+    if not equals or not name or not all(math.isfinite(number) for number in parsed):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=16000 or name=1,0.5 with numbers")
+    return name, parsed
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def seed(text: str) -> int:
+    """A whole number from 0 to `_MOST_SEED`."""
+    return _whole(text, 0, _MOST_SEED)
+
+
+def seeds(text: str) -> int:
+    """A whole number from 1 to `_MOST_SEEDS`."""
+    return _whole(text, 1, _MOST_SEEDS)
+
+
+def jobs(text: str) -> int:
+    """A whole number from 1 to `_MOST_JOBS`."""
+    return _whole(text, 1, _MOST_JOBS)
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    if not text.isdigit() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
+    return int(text)
+
+
+def minutes(text: str) -> float:
+    """A positive number of minutes."""
+    value = _number(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of minutes")
+    return value
+
+
+def task_trials(text: str) -> tuple[str, int]:
+    """``TASK=N`` as a task's name or key and its trials."""
+    name, equals, count = text.rpartition("=")
+    if not equals or not name or not count.isdigit() or int(count) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form TASK=N with a whole number of at least 1")
+    return name, int(count)
+
+
+def share(text: str) -> float:
+    """A share above 0 and up to 1."""
+    value = _number(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0 and up to 1, such as 0.1")
+    return value
+
+
+def share_or_none(text: str) -> float:
+    """A share from 0 to 1."""
+    value = _number(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1, such as 0.02")
+    return value
+
+
+def tolerance(text: str) -> float:
+    """A tolerance: 0 or more."""
+    value = _number(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a tolerance, such as 1e-3")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
