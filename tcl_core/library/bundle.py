@@ -21,6 +21,8 @@ from tcl_core.versions import installed_versions
 
 FORMAT = "tcl-studio bundle"
 VERSION = 1
+_TEXTS = ("manifest.json", "run.py", "run.cpp", "README.md")
+"""What a bundle holds beside its library."""
 
 
 def file_stem(name: str) -> str:
@@ -82,7 +84,7 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
 
     Args:
         library: the linked shared library.
-        out: the bundle's folder; one that is empty or holds a bundle is replaced.
+        out: the bundle's folder; one that is empty or holds a bundle is replaced, but for files of a person's own.
 
     Raises:
         UserError: `out` holds something else, cannot be written, or the disk is full.
@@ -92,6 +94,7 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
         try:
             _write(partial, library, manifest)
+            _carry_over(out, partial)
             _take_place(partial, out)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -143,18 +146,25 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
 def _write(folder: Path, library: Path, manifest: Mapping[str, Any]) -> None:
     shutil.copyfile(library, folder / manifest["library"])
     runner = resources.files("tcl_core.library").joinpath("runner.py").read_text(encoding="utf-8")
-    texts = {
-        "manifest.json": json.dumps(manifest, indent=2, allow_nan=False) + "\n",
-        "run.py": runner,
-        "run.cpp": cpp_source(manifest),
-        "README.md": readme(manifest),
-    }
-    for name, text in texts.items():
+    texts = (json.dumps(manifest, indent=2, allow_nan=False) + "\n", runner, cpp_source(manifest), readme(manifest))
+    for name, text in zip(_TEXTS, texts, strict=True):
         (folder / name).write_text(text, encoding="utf-8")
     folder.chmod(0o755)  # mkdtemp makes it private
     for file in folder.iterdir():
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
+
+
+def _carry_over(old: Path, new: Path) -> None:
+    """Copy what a person has put beside an earlier bundle, the example they compiled there among it."""
+    own = {*_TEXTS, (_manifest(old) or {}).get("library")}
+    for entry in old.iterdir() if old.exists() else ():
+        if entry.name in own or (new / entry.name).exists():
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, new / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry, new / entry.name, follow_symlinks=False)
 
 
 def _take_place(partial: Path, out: Path) -> None:

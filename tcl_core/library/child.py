@@ -144,7 +144,7 @@ def compare(
         libraries: executables by contender in place of the request's paths, to compare without a linker.
     """
     with np.load(request.inputs) as archive:
-        inputs = {name: archive[name] for name in request.names}
+        inputs = {name: archive[f"arr_{at}"] for at, name in enumerate(request.names)}
     result = CompareResult()
     contenders: dict[str, Contender] = {}
     first_s: dict[str, float] = {}
@@ -253,6 +253,6 @@ def _exit_cause(code: int) -> str:
 
 
 def save_inputs(path: Path, inputs: Mapping[str, Any]) -> str:
-    """Write inputs as `CompareRequest.inputs` wants them."""
-    np.savez(path, **dict(inputs))
+    """Write inputs, in the order of `CompareRequest.names`, as `CompareRequest.inputs` wants them."""
+    np.savez(path, *inputs.values())  # a name of the network's could be one of `savez`'s own
     return str(path)

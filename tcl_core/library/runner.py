@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +33,45 @@ def make_input(spec: dict[str, Any], generator: np.random.Generator) -> Any:
 def read_inputs(specs: list[dict[str, Any]], given: list[str]) -> list[Any]:
     """Arrays for all inputs in order: the given files, random contents for the rest."""
     generator = np.random.default_rng(0)
-    files = dict(item.split("=", 1) for item in given)
-    unknown = sorted(set(files) - {spec["name"] for spec in specs})
-    if unknown:
-        sys.exit(f"There is no input {', '.join(unknown)}; the inputs are {', '.join(s['name'] for s in specs)}.")
+    files = dict(split(item, [spec["name"] for spec in specs]) for item in given)
     arrays = []
     for spec in specs:
         if spec["name"] not in files:
             arrays.append(make_input(spec, generator))
             continue
-        array = np.load(files[spec["name"]], allow_pickle=False)
+        array = read_array(files[spec["name"]])
         if list(array.shape) != spec["shape"]:
             sys.exit(f"Input {spec['name']} has shape {list(array.shape)}, but {spec['shape']} is wanted.")
-        arrays.append(np.ascontiguousarray(array, dtype=spec["dtype"]))
+        arrays.append(np.asarray(array, dtype=spec["dtype"], order="C"))
     return arrays
+
+
+def split(item: str, names: list[str]) -> tuple[str, str]:
+    """``NAME=FILE``, where a name may hold ``=``, too."""
+    name = max((name for name in names if item.startswith(f"{name}=")), key=len, default=None)
+    if name is None:
+        sys.exit(f"'{item}' is not NAME=FILE.npy with an input's name; the inputs are {', '.join(names)}.")
+    return name, item[len(name) + 1 :]
+
+
+def read_array(file: str) -> Any:
+    """One array from a ``.npy`` file."""
+    try:
+        array = np.load(file, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        sys.exit(f"'{file}' cannot be read as an array ({error}); write it by numpy.save.")
+    if not isinstance(array, np.ndarray):
+        array.close()
+        sys.exit(f"'{file}' holds several arrays; write one by numpy.save.")
+    return array
+
+
+def save(file: str, specs: list[dict[str, Any]], outputs: list[Any]) -> None:
+    """All outputs by name; `numpy.savez` has parameters that an output could be named after."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for spec, array in zip(specs, outputs, strict=True):
+            with archive.open(f"{spec['name']}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
 
 
 def flatten(result: Any) -> list[Any]:
@@ -97,8 +123,7 @@ def main() -> None:
     if seconds:
         sys.stdout.write(f"latency: {float(np.median(seconds)) * 1e3:.3f} ms (median of {len(seconds)})\n")
     if options.save:
-        names = [spec["name"] for spec in manifest["outputs"]]
-        np.savez(options.save, **dict(zip(names, outputs, strict=True)))
+        save(options.save, manifest["outputs"], outputs)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,11 @@ OPSETS = (7, 26)
 _LIMIT_BYTES = (1 << 31) - 1
 """A protobuf message cannot be larger, and both the checker and onnxruntime get the model as one."""
 
+_NATIVE = {"FLOAT", "DOUBLE", "FLOAT16", "BOOL"} | {
+    f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
+}
+"""Element types that NumPy itself has; of no other ones onnxruntime takes or gives arrays in Python."""
+
 _IR_VERSION_FIELD = 0x08
 """First byte of an ONNX file: protobuf field 1 (`ir_version`), a varint. Exporters write it first."""
 
@@ -65,6 +70,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     shapes.require_static_inputs(model)
     fix_values(model, config.values)
     model = take_branches(model)
+    _require_native_types(model)
     _drop_constant_inputs(model)
     _name_nodes(model)
     _infer(path, model, config)
@@ -178,6 +184,18 @@ def _load_external(path: Path, model: Any) -> None:
         raise UserError(
             "network", f"The external data of '{path}' cannot be read ({first_line(error)}); copy it again."
         ) from error
+
+
+def _require_native_types(model: Any) -> None:
+    """Refuse ends of types in which no result can be checked."""
+    for value in (*model.graph.input, *model.graph.output):
+        kind = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+        if value.type.HasField("tensor_type") and kind not in _NATIVE | {"UNDEFINED"}:
+            raise UserError(
+                "network",
+                f"'{value.name}' is of type {kind.lower()}, in which no result can be checked; export the network with "
+                "inputs and outputs of float32.",
+            )
 
 
 def _drop_constant_inputs(model: Any) -> None:

@@ -103,6 +103,21 @@ def test_a_bundle_is_whole_and_can_be_replaced(manifest: dict[str, Any], library
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
+def test_what_a_person_put_beside_a_bundle_stays(manifest: dict[str, Any], library: Path, tmp_path: Path) -> None:
+    out = export_bundle(library, {**manifest, "library": "former.so"}, tmp_path / "out")
+    (out / "app.py").write_text("mine")
+    (out / "data").mkdir()
+    (out / "data" / "run.py").write_text("mine, too")
+    (out / "link").symlink_to("nowhere")
+    (out / "run.py").write_text("changed")
+    export_bundle(library, manifest, out)
+    assert (out / "app.py").read_text() == "mine"
+    assert (out / "data" / "run.py").read_text() == "mine, too"
+    assert (out / "link").is_symlink()
+    assert (out / "run.py").read_text() != "changed"
+    assert not (out / "former.so").exists()
+
+
 def test_an_empty_folder_is_taken_and_any_other_is_not(manifest: dict[str, Any], library: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()

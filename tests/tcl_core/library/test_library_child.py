@@ -206,6 +206,13 @@ def halved(kind: int, by: float) -> Any:
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=10)
 
 
+def test_inputs_are_kept_in_their_order_whatever_their_names(tmp_path: Path) -> None:
+    given = {"file": np.arange(3), "arr_0": np.ones(2, bool), "a/b:0": np.float32(4)}
+    with np.load(save_inputs(tmp_path / "inputs.npz", given)) as saved:
+        for array, wanted in zip((saved[f"arr_{at}"] for at in range(3)), given.values(), strict=True):
+            np.testing.assert_array_equal(array, wanted)
+
+
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("kind", [onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16])
 def test_half_floats_are_checked_in_single_precision(tmp_path: Path, kind: int, wrong: bool) -> None:

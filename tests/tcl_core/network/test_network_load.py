@@ -202,6 +202,17 @@ def test_an_operator_that_an_opset_withdrew_is_named(tools: Any) -> None:
     assert "Node 'norm' uses operator GroupNormalization, which opset 18 does not have" in refusal(tools.save(model))
 
 
+@pytest.mark.parametrize("kind", ["BFLOAT16", "FLOAT8E5M2", "INT4", "COMPLEX64"])
+def test_ends_that_numpy_has_no_numbers_for_are_refused(tools: Any, kind: str) -> None:
+    """Onnxruntime neither takes them from Python nor gives them, so nothing could be checked."""
+    foreign = onnx.TensorProto.DataType.Value(kind)
+    for end, cast in (("x", onnx.TensorProto.FLOAT), ("y", foreign)):
+        ends = {"x": onnx.TensorProto.FLOAT, "y": onnx.TensorProto.FLOAT, end: foreign}
+        values = [tools.value(name, [4], each) for name, each in ends.items()]
+        model = tools.model([tools.node("Cast", ["x"], ["y"], to=cast)], values[:1], values[1:])
+        assert f"'{end}' is of type {kind.lower()}" in refusal(tools.save(model))
+
+
 def test_text_inputs_are_refused(tools: Any) -> None:
     text = onnx.TensorProto.STRING
     model = tools.model(

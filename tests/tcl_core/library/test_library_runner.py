@@ -1,0 +1,66 @@
+"""What stands in every bundle: inputs by name from files, outputs by name into one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tcl_core.library.runner import read_inputs, save, split
+
+
+def spec(name: str, *shape: int, dtype: str = "float32") -> dict[str, Any]:
+    return {"name": name, "dtype": dtype, "shape": list(shape), "below": 2}
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+def test_an_input_has_the_shape_and_type_that_are_wanted(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    given = np.full(shape, 2.0, np.float64)
+    np.save(tmp_path / "x.npy", np.array(given, order="F"))
+    (array,) = read_inputs([spec("x", *shape)], [f"x={tmp_path / 'x.npy'}"])
+    assert (array.shape, array.dtype, array.flags.c_contiguous) == (shape, np.float32, True)
+    np.testing.assert_array_equal(array, given)
+
+
+def test_what_is_not_given_is_drawn() -> None:
+    ids, mask, scalar = read_inputs([spec("ids", 9, dtype="int64"), spec("mask", 4, dtype="bool"), spec("s")], [])
+    assert set(ids.tolist()) <= {0, 1}
+    assert (mask.dtype, scalar.shape) == (bool, ())
+
+
+def test_names_may_hold_what_parts_them_from_files() -> None:
+    assert split("a=b=c.npy", ["a", "a=b"]) == ("a=b", "c.npy")
+    assert split("a=x=c.npy", ["a", "a=b"]) == ("a", "x=c.npy")
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("x", "'x' is not NAME=FILE.npy"),
+        ("odd=x.npy", "the inputs are x"),
+        ("x=none.npy", "'none.npy' cannot be read"),
+        ("x=text.npy", "cannot be read as an array"),
+        ("x=several.npz", "holds several arrays"),
+        ("x=other.npy", "has shape [3], but [2] is wanted"),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, item: str, expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text.npy").write_text("no array")
+    np.savez("several.npz", x=np.zeros(2), y=np.zeros(2))
+    np.save("other.npy", np.zeros(3))
+    with pytest.raises(SystemExit) as caught:
+        read_inputs([spec("x", 2)], [item])
+    assert expected in str(caught.value)
+
+
+def test_outputs_of_any_name_are_saved(tmp_path: Path) -> None:
+    outputs = [np.arange(3.0), np.array(2, np.int64)]
+    save(str(tmp_path / "o.npz"), [spec("file"), spec("a/b:0")], outputs)
+    with np.load(tmp_path / "o.npz") as saved:
+        np.testing.assert_array_equal(saved["file"], outputs[0])
+        assert saved["a/b:0"] == 2
