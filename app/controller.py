@@ -18,14 +18,14 @@ from app.models import library_wording, wording
 from app.models.announcement import Announcement, Mood, WayOn
 from app.models.log_table import Entry, EntryKind
 from app.models.run_request import RunRequest, Shapes
-from app.models.run_state import PHASES, Activity, EngineHealth, OpenedNetwork
+from app.models.run_state import Activity, EngineHealth, OpenedNetwork
 from app.models.studio import StudioModels
+from app.run_feed import RunFeed
 from app.settings import Settings
 from app.translation import later, tr
 from tcl_core import events
 from tcl_core.config import RunConfig
 from tcl_core.domain import Stage
-from tcl_core.pool_events import PoolMapped
 
 SAMPLE_NAME = later("the sample network")
 
@@ -50,6 +50,7 @@ class Controller(QObject):
     ) -> None:
         super().__init__(parent)
         self._models, self._engine, self._settings = models, engine, settings
+        self._feed = RunFeed(models)
         self._path: str | None = None
         self._workspace = ""
         self._opening: str | None = None
@@ -61,13 +62,6 @@ class Controller(QObject):
             events.EngineReady: self._engine_ready,
             events.NetworkOpened: self._network_opened,
             events.RunStarted: self._run_started,
-            events.PhaseChanged: self._phase_changed,
-            events.Progress: self._progress,
-            events.RecordMeasured: self._record_measured,
-            events.RoundFinished: self._round_finished,
-            PoolMapped: self._models.pool_maps.add,
-            events.GainsExpected: self._gains_expected,
-            events.LibraryBuilt: self._library_built,
             events.Notice: self._notice,
             events.Finished: self._finished,
             events.Refused: self._refused,
@@ -188,9 +182,7 @@ class Controller(QObject):
         """Apply a batch of events, then announce once."""
         self._models.run.heard_at = time.monotonic()
         for event in batch:
-            handler = self._handlers.get(type(event))
-            if handler is not None:
-                handler(event)
+            self._handlers.get(type(event), self._feed.take)(event)
         self._models.flush()
 
     @Slot(object)
@@ -268,41 +260,6 @@ class Controller(QObject):
                     resumed_records=event.resumed_records,
                 ),
             )
-
-    def _phase_changed(self, event: events.PhaseChanged) -> None:
-        models = self._models
-        parts = [tr(PHASES[event.stage])]
-        if event.task_key:
-            parts.append(models.tasks.name_of(event.task_key))
-        if event.detail:
-            parts.append(event.detail)
-        models.run.stage, models.run.phase = event.stage, ": ".join(parts)
-        models.tasks.set_active(event.task_key)
-        if models.run.busy:
-            models.stage_times.begin_phase(event)
-
-    def _progress(self, event: events.Progress) -> None:
-        self._models.run.progress = event
-        self._models.estimates.add(event)
-        self._models.scores.records.note_time(event.elapsed_s)
-        self._models.stage_times.take_progress(event)
-
-    def _record_measured(self, event: events.RecordMeasured) -> None:
-        record = event.record
-        self._models.tasks.add_record(record)
-        serial = self._models.scores.add(record)
-        if record.failure is not None:
-            self._models.failures.add(record.failure, self._models.tasks.name_of(record.candidate.task_key), serial)
-
-    def _round_finished(self, event: events.RoundFinished) -> None:
-        self._models.tasks.update_state(event.state)
-        self._models.rounds.add(event, *self._models.scores.records.close_round())
-
-    def _gains_expected(self, event: events.GainsExpected) -> None:
-        self._models.tasks.set_gains(event.gains_s)
-
-    def _library_built(self, event: events.LibraryBuilt) -> None:
-        self._models.show_library(event.report)
 
     def _notice(self, event: events.Notice) -> None:
         self._log(EntryKind.NOTICE, event.sentence, at=event.at)
