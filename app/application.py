@@ -126,6 +126,7 @@ def connect_schedules(schedules: ScheduleController, controller: Controller, win
     panel.pin_requested.connect(schedules.pin)
     schedules.opened.connect(partial(window.show_panel, "schedules"))
     controller.workspace_chosen.connect(schedules.set_workspace)
+    controller.platform_left.connect(schedules.leave_place)
 
 
 def connect_what_ifs(what_ifs: WhatIfController, schedules: ScheduleController, window: MainWindow) -> None:

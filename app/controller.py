@@ -37,12 +37,14 @@ class Controller(QObject):
         announced: an `Announcement` to show across the window, None to take the last one away.
         panel_wanted: name of a panel that should come to the front.
         workspace_chosen: the folder that the next run of the network will use.
+        platform_left: the run that began is on another platform than what was on screen.
         recent_changed: the list of recent networks is another.
     """
 
     announced = Signal(object)
     panel_wanted = Signal(str)
     workspace_chosen = Signal(str)
+    platform_left = Signal()
     recent_changed = Signal()
 
     def __init__(
@@ -243,6 +245,8 @@ class Controller(QObject):
         if opened is not None:
             report = (reopened or opened).report
             run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=report)
+        if not same_platform:
+            self.platform_left.emit()
         if not (event.resumed_records and same_platform):
             models.forget_results()
         models.estimates.begin_run()

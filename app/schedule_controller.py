@@ -31,11 +31,12 @@ class _Wish:
 class ScheduleController(QObject):
     """Wires the open schedules and the engine thread.
 
-    Signals: opened, when a record was asked for; workspace_left, when records lie in another folder from now on.
+    Signals: opened, when a record was asked for; place_left, when records are of another folder or platform from now
+    on.
     """
 
     opened = Signal()
-    workspace_left = Signal()
+    place_left = Signal()
 
     def __init__(self, models: StudioModels, engine: EngineThread, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -58,9 +59,15 @@ class ScheduleController(QObject):
         """Records lie in this workspace; those of the one before are closed."""
         if folder != self._workspace:
             self._workspace = folder
-            self._close()
-            self.workspace_left.emit()
+            self.leave_place()
         self._open.tuned = bool(folder)
+        self._open.announce()
+
+    @Slot()
+    def leave_place(self) -> None:
+        """Records are of another folder or platform from now on: those that are open are closed."""
+        self._close()
+        self.place_left.emit()
         self._open.announce()
 
     def select_task(self, task_key: str) -> None:

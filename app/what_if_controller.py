@@ -35,7 +35,7 @@ class WhatIfController(QObject):
         self._schedules = schedules  # knows where records lie
         self._last = self._opening = self._scoring = self._measuring = 0
         self._what_if.turned.connect(self.ask_score)
-        schedules.workspace_left.connect(self._leave)
+        schedules.place_left.connect(self._leave)
         engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
@@ -122,7 +122,7 @@ class WhatIfController(QObject):
 
     @Slot()
     def _leave(self) -> None:
-        """Another workspace: the record that is turned here is not in it."""
+        """Another workspace or platform: the record that is turned here is none of its."""
         self._close()
         self._what_if.announce()
 

@@ -9,6 +9,7 @@ import checkpoint_samples
 import pytest
 import recorded_run
 import recorded_schedule
+import recorded_what_if
 from PySide6.QtCore import QObject
 from silent_engine import SilentEngine
 
@@ -40,6 +41,7 @@ class Desk:
     controller: Controller
     schedules: ScheduleController
     library: LibraryController
+    what_ifs: WhatIfController
     folders: list[str]
     said: list[Announcement | None]
 
@@ -73,11 +75,12 @@ def desk(qapp: object, settings: Settings) -> Iterator[Desk]:
     checkpoints = CheckpointController(models, engine, parent)  # type: ignore[arg-type]
     schedules = ScheduleController(models, engine, parent)  # type: ignore[arg-type]
     library = LibraryController(models, engine, settings, parent)  # type: ignore[arg-type]
-    WhatIfController(models, engine, schedules, parent)  # type: ignore[arg-type]
+    what_ifs = WhatIfController(models, engine, schedules, parent)  # type: ignore[arg-type]
     models.setParent(parent)
-    found = Desk(parent, models, engine, controller, schedules, library, [], [])
+    found = Desk(parent, models, engine, controller, schedules, library, what_ifs, [], [])
     for taker in (found.folders.append, checkpoints.set_workspace, schedules.set_workspace, library.set_workspace):
         controller.workspace_chosen.connect(taker)
+    controller.platform_left.connect(schedules.leave_place)
     controller.announced.connect(found.said.append)
     found.tell(events.EngineReady(seconds=1.0, pid=1))
     found.open(None, recorded_run.opened())
@@ -181,6 +184,25 @@ def test_a_run_keeps_its_folder(desk: Desk) -> None:
     told = len(desk.folders)
     desk.controller.choose_workspace(MINE)
     assert len(desk.folders) == told
+
+
+def test_a_run_on_another_platform_closes_the_records_of_the_one_before(desk: Desk) -> None:
+    schedules, what_if = desk.models.schedules, desk.models.what_if
+    desk.schedules.select_task(recorded_schedule.TASK.key)
+    desk.schedules.open_best()
+    desk.tell(*recorded_schedule.answers(desk.engine.sent[-1]))
+    desk.schedules.pin()
+    desk.what_ifs.open_chosen()
+    desk.tell(*recorded_what_if.answers(desk.engine.sent[-1]))
+    began, *_ = desk.started(desk.folders[-1])
+    desk.tell(began)
+    assert schedules.chosen.view is not None and schedules.pinned is not None and what_if.desk is not None
+    assert isinstance(began, events.RunStarted)
+    desk.tell(replace(began, platform=checkpoint_samples.OTHER))
+    assert schedules.chosen.view is None and schedules.pinned is None and what_if.desk is None
+    sent = len(desk.engine.sent)
+    desk.what_ifs.measure()
+    assert len(desk.engine.sent) == sent
 
 
 def test_opened_again_the_selected_task_stays_selected(desk: Desk) -> None:
