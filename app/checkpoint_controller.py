@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.engine_thread import EngineLoss, EngineThread
-from app.models import evaluation
+from app.models import evaluation, wording
 from app.models.announcement import Announcement, Mood, WayOn
 from app.models.log_table import Entry, EntryKind
 from app.models.run_state import Activity, EngineHealth
@@ -185,8 +185,7 @@ class CheckpointController(QObject):
                 case events.TrainingPhase() | events.PassFinished() | EvaluationStep():
                     training.take(event)
                 case CheckpointsEvaluated():
-                    self._models.evaluation.set_result(event)
-                    self._end(Mood.NEUTRAL if event.stopped else Mood.GOOD, evaluation.outcome(event))
+                    self._evaluated(event)
                 case events.CheckpointDone():
                     self._done(event)
                 case events.TrainingStopped():
@@ -232,6 +231,15 @@ class CheckpointController(QObject):
             self.removed.emit(event.path)
         if event.deed is not events.Deed.EXPORTED:
             self.refresh()
+
+    def _evaluated(self, event: CheckpointsEvaluated) -> None:
+        sentence = evaluation.outcome(event)
+        if event.workspace == (self._workspace or None):
+            self._models.evaluation.set_result(event)
+        else:
+            place = event.workspace or tr("what ships")
+            sentence = wording.of_workspace_left(sentence, place)
+        self._end(Mood.NEUTRAL if event.stopped else Mood.GOOD, sentence)
 
     def _end(self, mood: Mood, sentence: str, undo: WayOn | None = None) -> None:
         run = self._models.run

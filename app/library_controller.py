@@ -11,7 +11,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.engine_thread import EngineLoss, EngineThread
-from app.models import library_wording
+from app.models import library_wording, wording
 from app.models.announcement import Announcement, Mood, WayOn
 from app.models.library_state import LibraryState
 from app.models.run_state import PHASES, Activity
@@ -31,6 +31,7 @@ from tcl_core.events import (
     RunStarted,
     StopRun,
 )
+from tcl_core.libraries import LibraryReport
 
 
 class LibraryController(QObject):
@@ -161,12 +162,7 @@ class LibraryController(QObject):
         return [run for run in listing.runs if (run.digest, run.platform) == self._models.run.on_screen]
 
     def _done(self, event: told.LibraryDone) -> None:
-        self._library.take(event.report)
-        self._checked_since_run = True
         report = event.report
-        if report.tuned is not None:
-            self._models.estimates.set_library(report)
-            self._models.estimates.flush()
         mood = Mood.WARN if report.matches is False else Mood.GOOD
         match event.command:
             case told.ExportLibrary():
@@ -178,7 +174,19 @@ class LibraryController(QObject):
                 sentence = f"{library_wording.headline(report)}."
             case _:
                 sentence = f"{library_wording.verdict(report)}."
+        workspace = event.command.workspace
+        if workspace != self._workspace:
+            self._end(mood, wording.of_workspace_left(sentence, workspace))
+            return
+        self._show(report)
         self._end(mood, sentence, WayOn.SHOW_LIBRARY, tr("Show the library"))
+
+    def _show(self, report: LibraryReport) -> None:
+        self._library.take(report)
+        self._checked_since_run = True
+        if report.tuned is not None:
+            self._models.estimates.set_library(report)
+            self._models.estimates.flush()
 
     def _end(self, mood: Mood, sentence: str, way: WayOn | None = None, text: str = "") -> None:
         self._library.doing, self._library.stopping = "", False

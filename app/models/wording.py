@@ -123,6 +123,11 @@ def ending(finished: Finished) -> str:
     )
 
 
+def of_workspace_left(sentence: str, workspace: str) -> str:
+    """What came of work on a workspace that is not on screen any more."""
+    return tr("{sentence} This is of {workspace}, which was left meanwhile.", sentence=sentence, workspace=workspace)
+
+
 def closing(run: RunState) -> tuple[str, str]:
     """What closing the studio would stop, and what is kept of it."""
     if run.busy:

@@ -17,6 +17,7 @@ from app.checkpoint_controller import CheckpointController
 from app.controller import Controller
 from app.library_controller import LibraryController
 from app.models.announcement import Announcement, WayOn
+from app.models.evaluation import EvaluationRequest
 from app.models.run_request import request_of
 from app.models.run_state import Activity
 from app.models.studio import StudioModels
@@ -41,6 +42,7 @@ class Desk:
     controller: Controller
     schedules: ScheduleController
     library: LibraryController
+    checkpoints: CheckpointController
     what_ifs: WhatIfController
     folders: list[str]
     said: list[Announcement | None]
@@ -77,11 +79,12 @@ def desk(qapp: object, settings: Settings) -> Iterator[Desk]:
     library = LibraryController(models, engine, settings, parent)  # type: ignore[arg-type]
     what_ifs = WhatIfController(models, engine, schedules, parent)  # type: ignore[arg-type]
     models.setParent(parent)
-    found = Desk(parent, models, engine, controller, schedules, library, what_ifs, [], [])
+    found = Desk(parent, models, engine, controller, schedules, library, checkpoints, what_ifs, [], [])
     for taker in (found.folders.append, checkpoints.set_workspace, schedules.set_workspace, library.set_workspace):
         controller.workspace_chosen.connect(taker)
     controller.platform_left.connect(schedules.leave_place)
-    controller.announced.connect(found.said.append)
+    for announcer in (controller, checkpoints, library):
+        announcer.announced.connect(found.said.append)
     found.tell(events.EngineReady(seconds=1.0, pid=1))
     found.open(None, recorded_run.opened())
     yield found
@@ -160,6 +163,38 @@ def test_what_was_checked_in_another_folder_is_in_no_report_of_this(desk: Desk) 
     desk.library.write_report(checkpoint_samples.runs()[0], "/tmp/report.html")
     sent = desk.engine.sent[-1]
     assert isinstance(sent, WriteReport) and sent.library is None
+
+
+def test_a_check_of_a_folder_that_was_left_is_told_and_not_shown(desk: Desk) -> None:
+    checked = desk.folders[-1]
+    listed(desk)
+    desk.library.verify()
+    command = desk.engine.sent[-1]
+    desk.controller.choose_workspace(MINE)
+    desk.tell(LibraryDone(command=command, report=recorded_run.library()))
+    assert desk.models.library.report is None and not desk.models.estimates.references
+    said = desk.said[-1]
+    assert said is not None and said.sentence.startswith("Same results") and checked in said.sentence
+    assert said.action is None and not desk.models.library.doing
+    assert desk.models.run.activity is Activity.READY
+    listed(desk)
+    desk.library.write_report(checkpoint_samples.runs()[0], "/tmp/report.html")
+    sent = desk.engine.sent[-1]
+    assert isinstance(sent, WriteReport) and sent.library is None
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_an_evaluation_is_shown_for_its_own_folder_alone(desk: Desk, left: bool) -> None:
+    evaluated = desk.folders[-1]
+    desk.checkpoints.evaluate(EvaluationRequest(names=("1",)))
+    assert desk.models.run.activity is Activity.TEACHING
+    if left:
+        desk.controller.choose_workspace(MINE)
+    desk.tell(checkpoint_samples.evaluated(evaluated))
+    assert (desk.models.evaluation.result is None) is left
+    said = desk.said[-1]
+    assert said is not None and (evaluated in said.sentence) is left
+    assert desk.models.run.activity is Activity.READY
 
 
 def test_opened_again_a_network_stays_in_the_chosen_folder_and_another_has_its_own(desk: Desk) -> None:

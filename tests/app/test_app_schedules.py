@@ -95,6 +95,14 @@ def test_another_network_closes_the_record(studio: Studio, qtbot: QtBot) -> None
     assert studio.window.schedules_panel._stack.currentIndex() == 0
 
 
+def test_another_platform_closes_the_record(studio: Studio, qtbot: QtBot) -> None:
+    studio.window.record_selected.emit(summary(studio))
+    qtbot.waitUntil(lambda: answered(studio), timeout=WAIT_MS)
+    studio.controller.platform_left.emit()
+    assert studio.models.schedules.chosen.view is None
+    assert studio.window.schedules_panel._stack.currentIndex() == 0
+
+
 @pytest.fixture
 def silent(qapp: object) -> tuple[ScheduleController, SilentEngine, OpenSchedules]:
     models, engine = StudioModels(), SilentEngine()
