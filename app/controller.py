@@ -221,11 +221,9 @@ class Controller(QObject):
         reopened = models.run.opened is not None and self._opening == self._path
         models.run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
         models.run.activity = Activity.READY
-        models.run.outcome = ""
-        models.run.progress = None
         models.tasks.set_tasks(event.tasks)
         models.show_import(event)
-        models.forget_results()
+        models.forget_run()
         self._path, self._config = self._opening, None
         if self._path is not None:
             self._settings.add_recent(self._path)
@@ -344,7 +342,7 @@ class Controller(QObject):
         """Tell everybody where records lie; what was measured and built in another folder is not shown for this one."""
         if folder != self._workspace:
             self._workspace = folder
-            self._models.forget_results()
+            self._models.forget_run()
             if self._config is not None:  # the offer to continue its run is about the folder before
                 self._config = None
                 self.announced.emit(None)

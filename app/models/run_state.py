@@ -119,11 +119,16 @@ class RunState(QObject):
         """Whatever was going on is over."""
         self.activity = Activity.IDLE if self.opened is None else Activity.READY
 
+    def forget_run(self) -> None:
+        """Nothing is known any more of how the last run went and ended."""
+        self.progress = None
+        self.resumed_records = 0
+        self.outcome = ""
+
     def begin_run(self, resumed_records: int) -> None:
         """A run started: forget the progress of the one before."""
-        self.progress = None
+        self.forget_run()
         self.resumed_records = resumed_records
-        self.outcome = ""
         self.phase = tr("Starting")
         self.stage = None
 

@@ -33,7 +33,7 @@ class StageTimes(QObject):
         self._dirty = False
 
     def clear(self) -> None:
-        """Forget everything: a new run."""
+        """Forget everything: a new run, or nothing of the last one is on screen."""
         self._forget()
         self.changed.emit()
 

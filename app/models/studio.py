@@ -71,6 +71,15 @@ class StudioModels(QObject):
         self.failures.clear_all()
         self.library.take(None)
 
+    def forget_run(self) -> None:
+        """Another network or workspace: forget the last run altogether, and what it measured and built.
+
+        Not for a run that begins: its first stages are timed before it says that it has started.
+        """
+        self.run.forget_run()
+        self.stage_times.clear()
+        self.forget_results()
+
     def flush(self) -> None:
         """Announce what a batch of events changed."""
         self.tasks.flush()

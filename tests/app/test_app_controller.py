@@ -25,6 +25,7 @@ from app.schedule_controller import ScheduleController
 from app.settings import Settings
 from app.what_if_controller import WhatIfController
 from tcl_core import events
+from tcl_core.domain import Stage
 from tcl_core.library_events import LibraryDone, VerifyLibrary, WriteReport
 from tcl_core.schedule_events import InspectSchedule
 
@@ -125,6 +126,28 @@ def test_another_folder_shows_nothing_of_the_one_before(desk: Desk) -> None:
     assert desk.folders[-1] == MINE == desk.schedules.workspace
     assert len(desk.models.scores.records) == 0 and desk.models.library.report is None
     assert not desk.models.schedules.chosen.problem
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_another_folder_or_network_shows_no_figures_of_the_last_run(desk: Desk, network: bool) -> None:
+    run, stage_times = desk.models.run, desk.models.stage_times
+    desk.controller.start_run(request_of(recorded_run.config()))
+    desk.tell(*recorded_run.RecordedRun(rounds=2, round_size=5).events())
+    run.resumed_records = 7
+    assert run.outcome and run.progress is not None and stage_times.seconds
+    if network:
+        desk.open("/n/net.onnx", recorded_run.opened(BATCH_8))
+    else:
+        desk.controller.choose_workspace(MINE)
+    assert (run.outcome, run.progress, run.resumed_records, stage_times.seconds) == ("", None, 0, ())
+
+
+def test_the_import_of_a_run_is_timed_though_it_has_not_started(desk: Desk) -> None:
+    desk.controller.start_run(request_of(recorded_run.config()))
+    began, *rest = recorded_run.RecordedRun(rounds=1, round_size=5).events()
+    early = events.PhaseChanged(at=began.at - 3.0, stage=Stage.IMPORT)
+    desk.tell(early, began, *rest)
+    assert dict(desk.models.stage_times.seconds)[Stage.IMPORT] >= 3.0
 
 
 def test_a_record_is_asked_of_the_folder_on_screen(desk: Desk) -> None:
