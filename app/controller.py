@@ -116,10 +116,10 @@ class Controller(QObject):
         )
 
     def repeat_run(self, config: RunConfig) -> None:
-        """Start a run of the network on screen as an earlier one was configured."""
+        """Start a run of the network on screen as an earlier one was configured; its file may have moved since."""
         if self._models.run.activity is Activity.READY:
             self._show_workspace(config.workspace)
-            self._begin(config)
+            self._begin(replace(config, network=self._path))
 
     def choose_workspace(self, folder: str) -> None:
         """Show another folder, which the next run uses; "" for the network's usual one. During a run its own stays."""

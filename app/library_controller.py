@@ -7,6 +7,7 @@ while something is. Lives in the window's thread.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypedDict
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -32,6 +33,15 @@ from tcl_core.events import (
     StopRun,
 )
 from tcl_core.libraries import LibraryReport
+
+
+class _Place(TypedDict):
+    """What every command names."""
+
+    workspace: str
+    network: str
+    platform: str
+    path: str | None
 
 
 class LibraryController(QObject):
@@ -194,10 +204,15 @@ class LibraryController(QObject):
         self._models.run.announce()
         self.announced.emit(Announcement(mood=mood, sentence=sentence, action=way, action_text=text))
 
-    def _place(self) -> dict[str, str]:
-        """The network on screen on its platform: others have its name, and it may have been tuned for other targets."""
+    def _place(self) -> _Place:
+        """The network on screen on its platform: others have its name, and it may have been tuned for other targets.
+
+        Its file is the one on screen: it may have moved since it was tuned.
+        """
+        opened = self._models.run.opened
         network, platform = self._models.run.on_screen or ("", "")
-        return {"workspace": self._workspace, "network": network, "platform": platform}
+        path = opened.network.path if opened else None
+        return {"workspace": self._workspace, "network": network, "platform": platform, "path": path}
 
     def _send(self, command: LibraryCommand, doing: str) -> None:
         run, library = self._models.run, self._library

@@ -265,11 +265,13 @@ class LibraryCommand:
         workspace: the folder that holds the records.
         network: name or digest of a tuned network; None for the only one there is.
         platform: fingerprint of the platform it was tuned on; None for that of its newest run.
+        path: of its ONNX file, which may have moved since; None for where its newest run found it.
     """
 
     workspace: str
     network: str | None
     platform: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

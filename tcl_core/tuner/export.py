@@ -58,8 +58,11 @@ def build_library(
     )
 
 
-def open_tuned(workspace: Workspace, name: str | None, platform: str | None = None) -> Opened:
+def open_tuned(workspace: Workspace, name: str | None, platform: str | None = None, path: str | None = None) -> Opened:
     """Open a network that was tuned in a workspace, as its newest run opened it; see `choose_network`, `newest_run`.
+
+    Args:
+        path: where its ONNX file lies now; None for where that run found it.
 
     Raises:
         UserError: no such network, more than one and none named, the ONNX file changed or is gone, or all its records
@@ -67,10 +70,11 @@ def open_tuned(workspace: Workspace, name: str | None, platform: str | None = No
     """
     network = choose_network(workspace, name)
     run = newest_run(workspace, network, platform)
-    opened = open_network(run.config.network, run.config.target, run.config.threads, run.config.network_config)
+    config = run.config
+    opened = open_network(path or config.network, config.target, config.threads, config.network_config)
     if opened.imported.network.digest != network.digest:
         raise UserError(
-            "network", f"{network.path} changed since it was tuned; restore it, or tune the changed network."
+            "network", f"{path or network.path} changed since it was tuned; restore it, or tune the changed network."
         )
     opened = with_stored_tasks(workspace, opened)
     _require_records(workspace, opened, run)
@@ -109,7 +113,7 @@ def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
     yield PhaseChanged(stage=Stage.LIBRARY, detail="reading the network")
     try:
         with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
-            opened = open_tuned(workspace, command.network, command.platform)
+            opened = open_tuned(workspace, command.network, command.platform, command.path)
             if out is None and not opened.platform.runnable:
                 raise UserError(
                     "library", f"This machine cannot run code for {opened.platform.name}; check it on one that has it."

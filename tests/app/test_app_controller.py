@@ -106,6 +106,20 @@ def test_what_is_done_with_a_library_names_network_and_platform(desk: Desk) -> N
     assert sent.workspace == desk.folders[-1]
 
 
+def test_a_file_that_moved_is_read_where_it_was_opened(desk: Desk) -> None:
+    moved = "/n/n2.onnx"
+    desk.open(moved, recorded_run.opened(replace(recorded_run.NETWORK, name="n2", path=moved)))
+    listed(desk)
+    desk.library.verify()
+    checked = desk.engine.sent[-1]
+    assert isinstance(checked, VerifyLibrary) and checked.path == moved
+    desk.tell(LibraryDone(command=checked, report=recorded_run.library()))
+    desk.controller.repeat_run(replace(recorded_run.config(), network="/n/n1.onnx", seed=11))
+    started = desk.engine.sent[-1]
+    assert isinstance(started, events.StartRun)
+    assert (started.config.network, started.config.seed) == (moved, 11)
+
+
 def test_a_run_of_a_network_of_that_name_is_not_one_of_this(desk: Desk) -> None:
     listed(desk, network=BATCH_8.digest)
     assert not desk.models.library.tuned

@@ -11,7 +11,7 @@ from typing import Any
 import library_samples
 import pytest
 
-from tcl_core.config import LibraryConfig
+from tcl_core.config import LibraryConfig, RunConfig
 from tcl_core.domain import Platform
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, LibraryCommand, PhaseChanged
@@ -28,6 +28,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.asked: dict[str, Any] = {}
+        self.opened: list[str | None] = []
         self.stopped = False
 
     def __call__(self, **asked: Any) -> Any:
@@ -41,8 +42,13 @@ class Stage:
 def stage(monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform) -> Stage:
     made = Stage()
     opened = SimpleNamespace(platform=cpu_platform, tasks=(), loaded=SimpleNamespace(model="model"), imported="net")
+
+    def open_tuned(_workspace: Workspace, _name: str, _platform: str | None, path: str | None) -> Any:
+        made.opened.append(path)
+        return opened
+
     monkeypatch.setattr(export, "make_library", made)
-    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform: opened)
+    monkeypatch.setattr(export, "open_tuned", open_tuned)
     return made
 
 
@@ -74,6 +80,37 @@ def test_times_are_taken_and_a_bundle_is_written_on_request_alone(stage: Stage, 
     assert (stage.asked["out"], stage.asked["timed"], stage.asked["config"]) == (Path("/exports/here"), True, CONFIG)
 
 
+def test_the_file_is_read_where_the_command_says(stage: Stage, place: dict[str, str]) -> None:
+    obey(VerifyLibrary(**place))
+    obey(TimeLibrary(**place, path="/networks/n2.onnx"))
+    assert stage.opened == [None, "/networks/n2.onnx"]
+
+
+@pytest.mark.parametrize(("path", "read"), [(None, "/n1.onnx"), ("/n2.onnx", "/n2.onnx")])
+def test_a_file_that_moved_is_known_by_its_content(
+    path: str | None, read: str, cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = SimpleNamespace(name="n1", digest="one", path="/n1.onnx")
+    config = RunConfig(network="/n1.onnx", workspace="/w")
+    run = SimpleNamespace(network_digest="one", platform=cpu_platform.fingerprint, config=config, started_at=0.0)
+    workspace = SimpleNamespace(networks=lambda: (network,), runs=lambda: (run,))
+    found = SimpleNamespace(name="n2", digest="one")
+    opened = SimpleNamespace(platform=cpu_platform, tasks=(), imported=SimpleNamespace(network=found))
+    asked: list[str | None] = []
+
+    def open_network(path: str | None, *_: object) -> Any:
+        asked.append(path)
+        return opened
+
+    monkeypatch.setattr(export, "open_network", open_network)
+    monkeypatch.setattr(export, "with_stored_tasks", lambda _workspace, opened: opened)
+    assert export.open_tuned(workspace, "one", None, path) is opened
+    assert asked == [read]
+    found.digest = "another"
+    with pytest.raises(UserError, match=f"{read} changed since it was tuned"):
+        export.open_tuned(workspace, "one", None, path)
+
+
 def test_a_stop_is_an_event(stage: Stage, place: dict[str, str]) -> None:
     stage.stopped = True
     assert isinstance(obey(TimeLibrary(**place))[-1], LibraryStopped)
@@ -85,7 +122,7 @@ def test_what_cannot_run_here_is_exported_but_not_checked(
     elsewhere = SimpleNamespace(
         platform=replace(cpu_platform, runnable=False), tasks=(), loaded=SimpleNamespace(model=""), imported=""
     )
-    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform: elsewhere)
+    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform, path: elsewhere)
     for command in (VerifyLibrary(**place), TimeLibrary(**place)):
         with pytest.raises(UserError, match="cannot run code for test CPU"):
             obey(command)
