@@ -6,7 +6,10 @@ import re
 from dataclasses import replace
 
 from app.translation import later, tr
+from tcl_core.checkpoint_events import WorkspaceListed
 from tcl_core.events import Event, Refused
+from tcl_core.schedule_events import ScheduleRefused
+from tcl_core.what_if_events import WhatIfRefused
 
 _FIELDS = {
     "checkpoint": later("Checkpoint"),
@@ -23,11 +26,14 @@ _OPTION = re.compile(rf"`[^`]*`|--({'|'.join(_FIELDS)})\b")
 
 
 def in_the_windows_words(event: Event) -> Event:
-    """The event; in a refusal's sentence options are called as the fields of the run's form."""
-    if not isinstance(event, Refused):
-        return event
+    """The event; where it says why something is refused, options are called as the fields of the run's form."""
+    match event:
+        case Refused() | ScheduleRefused() | WhatIfRefused():
+            return replace(event, sentence=_reworded(event.sentence))
+        case WorkspaceListed():
+            return replace(event, problem=_reworded(event.problem))
+    return event
 
-    def named(found: re.Match[str]) -> str:
-        return f"“{tr(_FIELDS[found[1]])}”" if found[1] else found[0]
 
-    return replace(event, sentence=_OPTION.sub(named, event.sentence))
+def _reworded(sentence: str) -> str:
+    return _OPTION.sub(lambda found: f"“{tr(_FIELDS[found[1]])}”" if found[1] else found[0], sentence)

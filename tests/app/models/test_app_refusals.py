@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from app.models.refusals import in_the_windows_words
-from tcl_core.events import Notice, Refused
+from tcl_core.checkpoint_events import WorkspaceListed
+from tcl_core.events import Event, Notice, Refused
+from tcl_core.schedule_events import ScheduleRefused
+from tcl_core.what_if_events import WhatIfRefused
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,24 @@ def test_options_are_called_as_the_fields(sentence: str, told: str) -> None:
     event = in_the_windows_words(refused)
     assert isinstance(event, Refused)
     assert (event.sentence, event.shapes, event.stage) == (told, refused.shapes, "network")
+
+
+ASKED, TOLD = "choose another folder with --workspace.", "choose another folder with “Workspace”."
+
+
+@pytest.mark.parametrize(
+    ("event", "reworded"),
+    [
+        (ScheduleRefused(at=0.0, request=3, sentence=ASKED), ScheduleRefused(at=0.0, request=3, sentence=TOLD)),
+        (WhatIfRefused(at=0.0, request=3, sentence=ASKED), WhatIfRefused(at=0.0, request=3, sentence=TOLD)),
+        (
+            WorkspaceListed(at=0.0, workspace="/w--workspace", problem=ASKED),
+            WorkspaceListed(at=0.0, workspace="/w--workspace", problem=TOLD),
+        ),
+    ],
+)
+def test_whoever_is_refused_reads_the_windows_words(event: Event, reworded: Event) -> None:
+    assert in_the_windows_words(event) == reworded
 
 
 def test_other_events_are_left_alone() -> None:
