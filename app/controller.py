@@ -83,8 +83,8 @@ class Controller(QObject):
             self._wanted = (path, target, threads, shapes)
             self._after_opening = None  # the run was asked for with the wish before
             return
-        if run.activity not in {Activity.IDLE, Activity.READY}:
-            self._announce(Mood.WARN, tr("Stop the run before another network is opened."))
+        if held := wording.opening_held(run.activity):
+            self._announce(Mood.WARN, held)
             return
         self._opening = path
         run.activity = Activity.OPENING

@@ -301,7 +301,7 @@ class MainWindow(QMainWindow):
         self.docks.keep_share(event.oldSize(), event.size())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802  Qt's name
-        if _dropped_network(event):
+        if _dropped_network(event) and not wording.opening_held(self._models.run.activity):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802  Qt's name

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from app.models import quantities
-from app.models.run_state import Activity, EngineHealth, OpenedNetwork, RunState
+from app.models.run_state import BUSY, Activity, EngineHealth, OpenedNetwork, RunState
 from app.translation import later, tr
 from tcl_core.domain import ImportReport, Stage, TaskState, TensorSpec
 from tcl_core.events import Finished, Progress
@@ -126,6 +126,17 @@ def ending(finished: Finished) -> str:
 def of_workspace_left(sentence: str, workspace: str) -> str:
     """What came of work on a workspace that is not on screen any more."""
     return tr("{sentence} This is of {workspace}, which was left meanwhile.", sentence=sentence, workspace=workspace)
+
+
+def opening_held(activity: Activity) -> str:
+    """Why no network can be opened now; "" when one can, if only after the one that is being opened."""
+    if activity in BUSY:
+        return tr("Stop the run before another network is opened.")
+    working = {
+        Activity.CHECKING: tr("The engine is at work on the library or a report."),
+        Activity.TEACHING: tr("The engine is at work on checkpoints."),
+    }.get(activity)
+    return tr("{working} Another network can be opened when that is over.", working=working) if working else ""
 
 
 def closing(run: RunState) -> tuple[str, str]:

@@ -277,6 +277,22 @@ def test_a_run_on_another_platform_closes_the_records_of_the_one_before(desk: De
     assert len(desk.engine.sent) == sent
 
 
+@pytest.mark.parametrize(
+    ("activity", "reason"),
+    [
+        (Activity.RUNNING, "Stop the run before another network is opened."),
+        (Activity.CHECKING, "The engine is at work on the library or a report. Another network can be opened when"),
+        (Activity.TEACHING, "The engine is at work on checkpoints. Another network can be opened when"),
+    ],
+)
+def test_a_network_that_cannot_be_opened_now_says_why(desk: Desk, activity: Activity, reason: str) -> None:
+    desk.models.run.activity = activity
+    desk.controller.open_network("/n/net.onnx")
+    said = desk.said[-1]
+    assert said is not None and said.sentence.startswith(reason)
+    assert not any(isinstance(command, events.OpenNetwork) and command.path for command in desk.engine.sent)
+
+
 def test_opened_again_the_selected_task_stays_selected(desk: Desk) -> None:
     desk.schedules.select_task(recorded_schedule.TASK.key)
     desk.open(None, recorded_run.opened())

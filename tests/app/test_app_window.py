@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 import recorded_run
 import studio_engines
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
@@ -323,23 +322,6 @@ def test_closing_during_a_run_asks_once(open_studio: Open, qtbot: QtBot) -> None
 
 def _press(question: QMessageBox, text: str) -> None:
     next(button for button in question.buttons() if button.text() == text).click()
-
-
-def test_dropping_an_onnx_file_opens_it(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.playing)
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile("/networks/notes.txt"), QUrl.fromLocalFile("/networks/dropped.onnx")])
-    event = QDropEvent(
-        QPointF(5, 5),
-        Qt.DropAction.CopyAction,
-        data,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )
-    studio.window.dropEvent(event)
-    until(qtbot, studio, Activity.READY)
-    assert studio.models.run.opened is not None
-    assert studio.models.run.opened.network.name == "dropped"
 
 
 def test_theme_is_switched_everywhere_and_remembered(open_studio: Open, qtbot: QtBot, settings: Settings) -> None:
