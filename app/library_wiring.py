@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
 
 from app.controller import Controller
+from app.desktop import open_path
 from app.library_controller import LibraryController
 from app.main_window import MainWindow
 from app.models.announcement import Announcement, Mood
@@ -36,7 +37,7 @@ class LibraryWiring(QObject):
         window.export_requested.connect(library.export)
         window.banner.acted.connect(library.take_way_on)
         library.announced.connect(window.banner.announce)
-        library.report_wanted.connect(_open)
+        library.report_wanted.connect(self._open_report)
         controller.workspace_chosen.connect(library.set_workspace)
         models.checkpoints.modelReset.connect(self._listed)
 
@@ -73,10 +74,9 @@ class LibraryWiring(QObject):
         )
         self._window.banner.announce(Announcement(mood=Mood.GOOD, sentence=sentence))
 
+    def _open_report(self, path: str) -> None:
+        open_path(path, self._window.banner.announce)
+
     def _listed(self) -> None:
         listing = self._models.checkpoints.listing
         self._window.library_panel.actions_.report_button.set_runs(listing.runs if listing else ())
-
-
-def _open(path: str) -> None:
-    QDesktopServices.openUrl(QUrl.fromLocalFile(path))

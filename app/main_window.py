@@ -6,8 +6,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QMainWindow,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.actions import Actions
+from app.desktop import open_path
 from app.docks import Docks
 from app.icons import icon
 from app.models import wording
@@ -160,7 +161,7 @@ class MainWindow(QMainWindow):
         self._share_selection(self.task_panel)
         self._share_selection(self.network_panel)
         self.library_panel.actions_.export_requested.connect(self.choose_export_folder)
-        self.library_panel.actions_.show_folder_requested.connect(_show_folder)
+        self.library_panel.actions_.show_folder_requested.connect(self._show_folder)
         self._theme.changed.connect(self.apply_tokens)
         for state in (self._models.run, self._models.library, run_panel.form):
             state.changed.connect(self._refresh)
@@ -269,6 +270,9 @@ class MainWindow(QMainWindow):
         self.statusBar().showMessage(wording.phase(run))
         self.setWindowTitle(tr("{name} – TCL Studio", name=run.opened.network.name) if run.opened else "TCL Studio")
 
+    def _show_folder(self, folder: str) -> None:
+        open_path(folder, self.banner.announce)
+
     def _open_failure(self, serial: int) -> None:
         self.record_selected.emit(self._models.scores.records.summary(serial))
 
@@ -354,10 +358,6 @@ class MainWindow(QMainWindow):
         self._question = None
         if close:
             self.close_unasked()
-
-
-def _show_folder(folder: str) -> None:
-    QDesktopServices.openUrl(QUrl.fromLocalFile(folder))
 
 
 def _dropped_network(event: QDropEvent) -> str:

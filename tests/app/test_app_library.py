@@ -16,7 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app import library_wiring
+from app import desktop
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models.run_state import Activity, EngineHealth
@@ -169,34 +169,62 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is handed to the browser."""
+    """What is handed to the desktop, which opens all but what it calls unknown."""
     seen: list[str] = []
 
     class Desktop:
         @staticmethod
-        def openUrl(url: object) -> None:  # noqa: N802  Qt's name
+        def openUrl(url: object) -> bool:  # noqa: N802  Qt's name
             seen.append(url.toLocalFile())  # type: ignore[attr-defined]
+            return "unknown" not in seen[-1]
 
-    monkeypatch.setattr(library_wiring, "QDesktopServices", Desktop)
+    monkeypatch.setattr(desktop, "QDesktopServices", Desktop)
     return seen
 
 
 def test_a_run_is_reported_and_the_page_opened(
-    studio: Studio, qtbot: QtBot, chosen: list[str], opened: list[str]
+    studio: Studio, qtbot: QtBot, chosen: list[str], opened: list[str], tmp_path: Path
 ) -> None:
     button = actions(studio).report_button
     assert button.isEnabled() and [run.id for run in button.shown] == [1]
-    chosen.append("/reports/resnet.v2")
+    page = tmp_path / "resnet.v2.html"
+    page.touch()
+    chosen.append(str(tmp_path / "resnet.v2"))
     button.menu().actions()[0].trigger()
-    done(qtbot, studio, "The report of run 1 lies in /reports/resnet.v2.html.")
+    done(qtbot, studio, f"The report of run 1 lies in {page}.")
     assert studio.models.log.entry(0).sentence == "report without a library"
     studio.window.banner.action_button.click()
-    assert opened == ["/reports/resnet.v2.html"]
+    assert opened == [str(page)]
     chosen.append("/reports/letter.html")
     button.menu().actions()[0].trigger()
     done(qtbot, studio, "'/reports/letter.html' is no report of a run.")
     button.menu().actions()[0].trigger()  # the question is cancelled
     assert studio.models.run.activity is Activity.READY
+
+
+def test_a_page_that_is_gone_is_announced(
+    studio: Studio, qtbot: QtBot, chosen: list[str], opened: list[str], tmp_path: Path
+) -> None:
+    chosen.append(str(tmp_path / "gone.html"))
+    actions(studio).report_button.menu().actions()[0].trigger()
+    done(qtbot, studio, "The report of run 1")
+    studio.window.banner.action_button.click()
+    assert studio.window.banner.text == f"There is no {tmp_path / 'gone.html'} any more." and not opened
+
+
+def test_the_bundles_folder_is_shown_or_it_is_said_why_not(
+    studio: Studio, qtbot: QtBot, opened: list[str], tmp_path: Path
+) -> None:
+    for name in ("bundle", "unknown"):
+        (tmp_path / name).mkdir()
+        studio.window.export_requested.emit(str(tmp_path / name))
+        done(qtbot, studio, f"Exported to {tmp_path / name}.")
+        click(qtbot, actions(studio).folder_button)
+        assert opened[-1] == str(tmp_path / name)
+    assert "no program that opens" in studio.window.banner.text
+    (tmp_path / "unknown").rmdir()
+    click(qtbot, actions(studio).folder_button)
+    assert studio.window.banner.text == f"There is no {tmp_path / 'unknown'} any more." and len(opened) == 2
 
 
 def test_what_was_checked_since_the_run_goes_into_its_report(studio: Studio, qtbot: QtBot, chosen: list[str]) -> None:
