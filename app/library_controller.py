@@ -142,7 +142,7 @@ class LibraryController(QObject):
                 case told.LibraryStopped():
                     self._end(Mood.NEUTRAL, tr("Stopped; nothing was written."))
                 case PhaseChanged() if library.doing:
-                    library.doing = ": ".join(filter(None, (PHASES[Stage.LIBRARY], event.detail)))
+                    library.doing = ": ".join(filter(None, (tr(PHASES[Stage.LIBRARY]), event.detail)))
                 case Refused() | Crashed():
                     library.doing, library.stopping = "", False
                 case RunStarted():

@@ -339,14 +339,9 @@ class MainWindow(QMainWindow):
         if self._question is not None:
             self._question.raise_()
             return
-        name, kept = wording.closing(self._models.run)
-        question = QMessageBox(
-            QMessageBox.Icon.Question,
-            tr("A {name} is on", name=name),
-            tr("Stop the {name} and close the studio?", name=name),
-            parent=self,
-        )
-        question.setInformativeText(kept)
+        asked = wording.closing(self._models.run)
+        question = QMessageBox(QMessageBox.Icon.Question, asked.title, asked.question, parent=self)
+        question.setInformativeText(asked.kept)
         stop = question.addButton(tr("Stop and close"), QMessageBox.ButtonRole.AcceptRole)
         question.addButton(tr("Keep running"), QMessageBox.ButtonRole.RejectRole)
         question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -226,7 +226,7 @@ def details(row: CheckpointRow) -> tuple[tuple[str, str], ...]:
         (tr("Platform"), platform_text(facts)),
         (tr("Lineage"), lineage_text(facts)),
         (tr("Parent"), row.parent or tr("none: it began with nothing")),
-        (tr("Metrics"), ", ".join(f"{name} {value:.3f}" for name, value in facts.metrics) or "none"),
+        (tr("Metrics"), ", ".join(f"{name} {value:.3f}" for name, value in facts.metrics) or tr("none")),
         (tr("Records"), "–" if facts.records is None else f"{facts.records:,}"),
         (tr("Seed"), "–" if facts.seed is None else str(facts.seed)),
         (

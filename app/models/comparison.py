@@ -73,7 +73,7 @@ def compared(
     """
 
     def parent(facts: CheckpointFacts) -> str:
-        return names.get(facts.parent, facts.parent[:8]) if facts.parent else "none"
+        return names.get(facts.parent, facts.parent[:8]) if facts.parent else tr("none")
 
     plain = (
         (tr("Name"), first.name, second.name),

@@ -66,8 +66,8 @@ def outcome(result: CheckpointsEvaluated) -> str:
     told = tr(
         "{began} {count} on {count_2}",
         began=began,
-        count=_count(len(result.rows), "checkpoint"),
-        count_2=_count(len(result.platforms), "platform"),
+        count=_checkpoints(len(result.rows)),
+        count_2=_platforms(len(result.platforms)),
     )
     if ranked < len(cells):
         told += tr("; {count} of {count_2} cells are empty and say why", count=len(cells) - ranked, count_2=len(cells))
@@ -87,7 +87,7 @@ def cell_text(row: EvaluatedCheckpoint, column: EvaluatedPlatform, cell: Evaluat
     ranked = tr(
         "{records:,} records of {count} of {networks}",
         records=column.records,
-        count=_count(column.tasks, "task"),
+        count=_tasks(column.tasks),
         networks=", ".join(column.networks),
     )
     return tr("{head}{figures}; ranked {ranked}.", head=head, figures=figures, ranked=ranked)
@@ -121,5 +121,13 @@ def table_of(result: CheckpointsEvaluated) -> PlotTable:
     )
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def _checkpoints(count: int) -> str:
+    return tr("1 checkpoint") if count == 1 else tr("{count:,} checkpoints", count=count)
+
+
+def _platforms(count: int) -> str:
+    return tr("1 platform") if count == 1 else tr("{count:,} platforms", count=count)
+
+
+def _tasks(count: int) -> str:
+    return tr("1 task") if count == 1 else tr("{count:,} tasks", count=count)

@@ -87,7 +87,7 @@ class EvaluationMatrix(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return column.platform.name
         if role == Qt.ItemDataRole.ToolTipRole:
-            networks = ", ".join(column.networks) or "none"
+            networks = ", ".join(column.networks) or tr("none")
             return tr(
                 "{name} ({fingerprint})\nheld-out networks: {networks}",
                 name=column.platform.name,

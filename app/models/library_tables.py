@@ -14,6 +14,12 @@ from tcl_core.libraries import Contest, LibraryReport, LibraryTask, OutputCheck,
 
 NO_RECORD = later("no record that ran")
 _NONE = "–"
+_VERDICTS = {
+    Verdict.FASTER: later("tuned is faster"),
+    Verdict.SLOWER: later("tuned is slower"),
+    Verdict.TIE: later("tie"),
+    Verdict.OPEN: later("too few rounds"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +55,7 @@ def _interval(row: Contender) -> str:
 
 
 def _verdict(row: Contender) -> str:
-    if row.contest is None:
-        return _NONE
-    verdict = row.contest.verdict
-    return (
-        tr("tuned is {verdict}", verdict=verdict.value)
-        if verdict in {Verdict.FASTER, Verdict.SLOWER}
-        else verdict.value
-    )
+    return tr(_VERDICTS[row.contest.verdict]) if row.contest else _NONE
 
 
 TIME_COLUMNS: tuple[Column[Contender], ...] = (
@@ -116,7 +115,7 @@ TASK_COLUMNS: tuple[Column[UsedTask], ...] = (
 
 
 def _error(value: float) -> str:
-    return f"{value:.2g}" if math.isfinite(value) else "infinite"
+    return f"{value:.2g}" if math.isfinite(value) else tr("infinite")
 
 
 OUTPUT_COLUMNS: tuple[Column[OutputCheck], ...] = (
@@ -151,14 +150,14 @@ OUTPUT_COLUMNS: tuple[Column[OutputCheck], ...] = (
 
 def used(task: LibraryTask) -> str:
     """What a task runs."""
-    return tr("fallback: {fallback}", fallback=task.fallback) if task.fallback else tr("tuned: best record")
+    return tr("fallback: {fallback}", fallback=tr(task.fallback)) if task.fallback else tr("tuned: best record")
 
 
 def contenders(report: LibraryReport) -> list[Contender]:
     """Untuned TVM, tuned, onnxruntime."""
     return [
         Contender(name="untuned TVM", timing=report.untuned, contest=report.contest("untuned")),
-        Contender(name="tuned", timing=report.tuned, contest=None),
+        Contender(name=tr("tuned"), timing=report.tuned, contest=None),
         Contender(name=report.reference, timing=report.onnxruntime, contest=report.contest("onnxruntime")),
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from app.models.row_table import Column, RowTableModel
-from app.translation import later
+from app.translation import later, tr
 
 KIND_ROLE = int(Qt.ItemDataRole.UserRole) + 2
 """The entry's `EntryKind`."""
@@ -23,6 +23,13 @@ class EntryKind(StrEnum):
     NOTICE = "notice"
     REFUSED = "refused"
     CRASHED = "crashed"
+
+
+_KINDS = {
+    EntryKind.NOTICE: later("notice"),
+    EntryKind.REFUSED: later("refused"),
+    EntryKind.CRASHED: later("crashed"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +47,7 @@ _COLUMNS: tuple[Column[Entry], ...] = (
     Column(
         later("Kind"),
         later("A notice stops nothing; a refusal names the mend; a crash is a bug"),
-        lambda entry: entry.kind.value,
+        lambda entry: tr(_KINDS[entry.kind]),
     ),
     Column(later("Message"), later("What was said"), lambda entry: entry.sentence),
 )

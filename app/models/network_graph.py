@@ -171,7 +171,7 @@ class NetworkGraphModel(QObject):
 
     def _node_box(self, node: GraphNode, at: Point) -> Box:
         name = self._tasks.name_of(node.task_key) if node.task_key else node.name
-        shape = " × ".join(map(str, node.shape)) or "scalar"
+        shape = " × ".join(map(str, node.shape)) or tr("scalar")
         lines = (
             [name, tr("call of {name}", name=node.name)]
             if node.kind is NodeKind.CALL

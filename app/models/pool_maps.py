@@ -121,7 +121,7 @@ def table_of(shown: PoolMapped, name_of: Callable[[str], str]) -> PlotTable:
             shown.round + 1,
             candidate.sketch,
             plot_wording.decisions(candidate.decisions),
-            tr("measured before") if number >= shown.pool else "chosen" if one else "pool",
+            "measured" if number >= shown.pool else "chosen" if one else "pool",
             place,
             float(shown.x[number]),
             float(shown.y[number]),

@@ -68,13 +68,12 @@ def signed(value: float) -> str:
 
 def influence_hint(influence: Influence) -> str:
     """A contribution in words."""
-    side = "above" if influence.contribution >= 0 else "below"
-    text = tr(
-        "Scores {contribution:.3f} {side} the mean of {alternatives} other values.",
-        contribution=abs(influence.contribution),
-        side=side,
-        alternatives=influence.alternatives,
+    moved = (
+        later("Scores {contribution:.3f} above the mean of {alternatives} other values.")
+        if influence.contribution >= 0
+        else later("Scores {contribution:.3f} below the mean of {alternatives} other values.")
     )
+    text = tr(moved, contribution=abs(influence.contribution), alternatives=influence.alternatives)
     if influence.best is None:
         return tr("{text}\nNone of them scores higher.", text=text)
     return tr(

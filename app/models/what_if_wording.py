@@ -13,11 +13,12 @@ from tcl_core.schedule_events import PlaceKind
 from tcl_core.what_if_events import Control, LoopUse, Prediction, WhatIfScored
 
 _USES = {
-    PlaceKind.PARALLEL: "parallel",
-    PlaceKind.VECTORISED: "vectorised",
-    PlaceKind.UNROLLED: "unrolled",
-    PlaceKind.BOUND: "bound",
+    PlaceKind.PARALLEL: later("parallel"),
+    PlaceKind.VECTORISED: later("vectorised"),
+    PlaceKind.UNROLLED: later("unrolled"),
+    PlaceKind.BOUND: later("bound"),
 }
+_ORDINALS = {1: later("{number:,}st"), 2: later("{number:,}nd"), 3: later("{number:,}rd")}
 _BUSY = {
     Activity.OPENING: later("The engine is opening a network."),
     Activity.CHECKING: later("The engine is at work on the library or a report."),
@@ -30,7 +31,9 @@ def name(control: Control) -> str:
     """What a control decides, and of which loop and block: "tile of loop i in matmul"."""
     parts = [control.what]
     parts += [tr("of loop {loop}", loop=control.loop)] if control.loop else []
-    parts += [f"{'in' if control.loop else 'of'} {control.block}"] if control.block else []
+    if control.block:
+        inside = tr("in {block}", block=control.block)
+        parts.append(inside if control.loop else tr("of {block}", block=control.block))
     return " ".join(parts)
 
 
@@ -66,8 +69,9 @@ def score(record: Record) -> str:
 
 def ordinal(number: int) -> str:
     """1st, 2nd, 3rd, 4th, 11th, 21st."""
-    tail = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number:,}{tail}"
+    usual = later("{number:,}th")
+    text = usual if number % 100 in {11, 12, 13} else _ORDINALS.get(number % 10, usual)
+    return tr(text, number=number)
 
 
 def rank(prediction: Prediction) -> str:
@@ -78,7 +82,7 @@ def rank(prediction: Prediction) -> str:
     if not measured:
         return tr("no other record to rank it among")
     if measured == 1:
-        return tr("{part} the only one measured", part="below" if prediction.ahead else "above")
+        return tr("below the only one measured") if prediction.ahead else tr("above the only one measured")
     if not prediction.ahead:
         return tr("above all {measured:,} measured", measured=measured)
     if prediction.ahead == measured:
@@ -119,7 +123,7 @@ def loops(uses: Sequence[LoopUse]) -> str:
     """What the decisions make of the loops: "parallel: i_j_fused 128; vectorised: k 16"."""
     by_kind: dict[str, list[str]] = {}
     for use in uses:
-        kind = use.axis or _USES[use.kind]
+        kind = use.axis or tr(_USES[use.kind])
         by_kind.setdefault(kind, []).append(f"{use.name} {use.extent:,}" if use.extent else use.name)
     return "; ".join(f"{kind}: {', '.join(dict.fromkeys(names))}" for kind, names in by_kind.items())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.models import quantities
 from app.models.run_state import BUSY, Activity, EngineHealth, OpenedNetwork, RunState
@@ -22,6 +23,7 @@ _ENDINGS = {
     "task trials": later("the tasks that promise a gain have used their own budgets"),
     "stopped": later("stopped; everything measured is kept"),
     "failed": later("an error ended it; everything measured is kept"),
+    "interrupted": later("its process ended before it did"),
 }
 
 
@@ -44,8 +46,8 @@ def network_details(opened: OpenedNetwork) -> str:
     operators = ", ".join(f"{name} x{count}" for name, count in report.operators)
     lines = [
         network.path,
-        "in: " + "; ".join(map(tensor, network.inputs)),
-        "out: " + "; ".join(map(tensor, network.outputs)),
+        tr("in: {tensors}", tensors="; ".join(map(tensor, network.inputs))),
+        tr("out: {tensors}", tensors="; ".join(map(tensor, network.outputs))),
         tr("operators: {operators}", operators=operators),
         tr("imported in {seconds:.1f} s", seconds=report.seconds),
         tr("target: {target_json}", target_json=opened.platform.target_json),
@@ -108,19 +110,23 @@ def time_left(progress: Progress) -> str:
 def heartbeat(age_s: float) -> str:
     """Whether the run is alive, as far as the window can tell."""
     if age_s < SILENCE_S:
-        return "alive"
+        return tr("alive")
     return tr("no sign of life for {age_s}", age_s=quantities.clock(age_s))
 
 
 def ending(finished: Finished) -> str:
     """How a run ended, one sentence."""
-    reason = tr(_ENDINGS.get(finished.reason, finished.reason))
     return tr(
         "Finished after {seconds} and {trials}: {reason}.",
         seconds=quantities.clock(finished.seconds),
         trials=quantities.trials(finished.trials),
-        reason=reason,
+        reason=end_reason(finished.reason),
     )
+
+
+def end_reason(reason: str) -> str:
+    """Why a run ended, in words; `reason` as `Finished` and a workspace name it."""
+    return tr(_ENDINGS.get(reason, reason))
 
 
 def of_workspace_left(sentence: str, workspace: str) -> str:
@@ -139,10 +145,31 @@ def opening_held(activity: Activity) -> str:
     return tr("{working} Another network can be opened when that is over.", working=working) if working else ""
 
 
-def closing(run: RunState) -> tuple[str, str]:
-    """What closing the studio would stop, and what is kept of it."""
+@dataclass(frozen=True, kw_only=True)
+class CloseQuestion:
+    """Whether to close the studio while something is at work, and what is kept of that."""
+
+    title: str
+    question: str
+    kept: str
+
+
+def closing(run: RunState) -> CloseQuestion:
+    """What closing the studio would stop."""
     if run.busy:
-        return "run", tr("Everything measured is kept; the run can be continued later.")
+        return CloseQuestion(
+            title=tr("A run is on"),
+            question=tr("Stop the run and close the studio?"),
+            kept=tr("Everything measured is kept; the run can be continued later."),
+        )
     if run.activity is Activity.CHECKING:
-        return "check", tr("What was being built, checked or exported is dropped; records and earlier exports stay.")
-    return "training", tr("What it has learned so far is lost unless you stop it first; records and checkpoints stay.")
+        return CloseQuestion(
+            title=tr("A check is on"),
+            question=tr("Stop the check and close the studio?"),
+            kept=tr("What was being built, checked or exported is dropped; records and earlier exports stay."),
+        )
+    return CloseQuestion(
+        title=tr("A training is on"),
+        question=tr("Stop the training and close the studio?"),
+        kept=tr("What it has learned so far is lost unless you stop it first; records and checkpoints stay."),
+    )

@@ -7,7 +7,7 @@ import time
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
-from app.models import quantities
+from app.models import quantities, wording
 from app.translation import tr
 from tcl_core.checkpoint_events import PastRun
 
@@ -59,9 +59,11 @@ class PastRunsButton(QPushButton):
 
 
 def told(run: PastRun) -> str:
-    """A run in one line: "20 Nov 17:40 · 240 trials · rdu, mamba · seed 0 · minutes"."""
+    """A run in one line: "20 Nov 17:40 · 240 trials · rdu, mamba · seed 0 · ended: the time was used up"."""
     config = run.config
     began = time.strftime("%d %b %H:%M", time.localtime(run.started_at))
-    trials = "unfinished" if run.trials is None else quantities.trials(run.trials)
+    trials = tr("unfinished") if run.trials is None else quantities.trials(run.trials)
     parts = [began, trials, f"{config.sampler.name}, {config.cost_model.name}", tr("seed {seed}", seed=config.seed)]
-    return " · ".join([*parts, tr("ended: {reason}", reason=run.reason)] if run.reason else parts)
+    if run.reason:
+        parts.append(tr("ended: {reason}", reason=wording.end_reason(run.reason)))
+    return " · ".join(parts)

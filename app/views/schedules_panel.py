@@ -54,7 +54,7 @@ class SchedulesPanel(QWidget):
         self.what_if_button.setToolTip(tr("Change decisions of this record, see the prediction, and measure it"))
         self.best_button = QPushButton(tr("Open the best of the task"))
         self.first_button = QPushButton(tr("Open the best of the task"))
-        self.left, self.right = RecordPane("record"), RecordPane(tr("record beside it"))
+        self.left, self.right = RecordPane(tr("record")), RecordPane(tr("record beside it"))
         self._empty = EmptyState("schedules", tr("No record is open"), "", self.first_button)
         self._stack = QStackedWidget()
         self._lay_out()

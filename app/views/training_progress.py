@@ -13,6 +13,18 @@ from app.translation import later, tr
 from app.widgets.parts import label
 from tcl_core.checkpoint_events import PassFinished
 
+_SHARES = {
+    Job.COPY: later("Copy: {done} of {total} done"),
+    Job.TRAINING: later("Training: {done} of {total} done"),
+    Job.EVALUATION: later("Evaluation: {done} of {total} done"),
+}
+_END_HINTS = {
+    Job.COPY: "",
+    Job.TRAINING: later("End the engine if it does not stop within two seconds; nothing of this training is kept then"),
+    Job.EVALUATION: later(
+        "End the engine if it does not stop within two seconds; nothing of this evaluation is kept then"
+    ),
+}
 _STOP_HINTS = {
     Job.COPY: "",
     Job.TRAINING: later("Stop; a training keeps what it has learned, learning keeps nothing"),
@@ -64,19 +76,10 @@ class TrainingProgress(QWidget):
         self._told.setText(text)
         self._bar.setRange(0, total)
         self._bar.setValue(done)
-        self._bar.setAccessibleName(
-            tr("{job}: {done} of {total} done", job=training.job.value.capitalize(), done=done, total=total)
-        )
+        self._bar.setAccessibleName(tr(_SHARES[training.job], done=done, total=total))
         self.stop_button.setVisible(training.stoppable)
         self.stop_button.setText(tr("End now") if training.stopping else tr("Stop"))
-        self.stop_button.setToolTip(
-            tr(
-                "End the engine if it does not stop within two seconds; nothing of this {job} is kept then",
-                job=training.job.value,
-            )
-            if training.stopping
-            else tr(_STOP_HINTS[training.job])
-        )
+        self.stop_button.setToolTip(tr((_END_HINTS if training.stopping else _STOP_HINTS)[training.job]))
 
 
 def _progress(training: TrainingState) -> tuple[int, int, str]:

@@ -144,7 +144,8 @@ def test_the_map_is_saved_as_png_svg_and_csv(
     chosen = [row for row in rows if row["standing"] == "chosen"]
     assert sorted(int(row["place"]) for row in chosen) == list(range(1, CHOSEN + 1))
     assert {row["diversity"] for row in chosen} == {"0.75"}
-    assert {row["score"] for row in rows if row["standing"] == "measured before"} == {""}
+    assert {row["score"] for row in rows if row["standing"] == "measured"} == {""}
+    assert {row["standing"] for row in rows} == {"measured", "chosen", "pool"}
 
 
 def test_an_empty_map_is_saved_as_a_header(models: StudioModels, panel: PlotsPanel) -> None:
