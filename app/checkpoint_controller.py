@@ -216,6 +216,8 @@ class CheckpointController(QObject):
         if earlier is None or models.run.busy or (earlier.network, earlier.platform) != models.run.on_screen:
             return
         models.tasks.set_counts(earlier.counts)
+        models.scores.know_bests((key, count.best_s) for key, count in earlier.counts)
+        models.scores.flush()
         if earlier.library is not None and models.library.report is None:
             models.show_library(earlier.library)
             models.estimates.flush()  # the controller has announced this batch before

@@ -248,7 +248,7 @@ class Controller(QObject):
         if not (event.resumed_records and same_platform):
             models.forget_results()
         models.estimates.begin_run()
-        models.scores.records.begin_run()
+        models.scores.begin_run(event.states)
         run.begin_run(event.resumed_records)
         models.tasks.set_states(event.states)
         models.tasks.set_task_trials(event.config.budget.task_trials)

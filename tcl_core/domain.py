@@ -388,7 +388,7 @@ class TaskState:
 
     Attributes:
         best_s: latency of the best record in seconds, None before the first success.
-        history_s: best latency after each round of this task.
+        history_s, first_s: best latency after each round, and after the first; None where an earlier run held that.
         exhausted: nothing new can be proposed, or no gain is expected.
     """
 
@@ -397,4 +397,5 @@ class TaskState:
     failures: int = 0
     best_s: float | None = None
     history_s: tuple[float, ...] = ()
+    first_s: float | None = None
     exhausted: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,13 +35,18 @@ def of_network(series: EstimateSeries) -> BestLine:
 
 
 def of_task(records: MeasuredRecords, task_key: str) -> BestLine:
-    """One task's best record, from its first record in this run to where the run is now."""
-    serials = records.improvements(task_key)
-    if not len(serials):
-        return EMPTY
+    """One task's best record from its first one in this run, or from what earlier runs reached, to where the run is."""
+    serials, start_ms = records.improvements(task_key), records.start_best_s(task_key) * 1000
     best_ms = records.latencies_s(serials) * 1000
+    trials, elapsed_s = records.trials(serials), records.elapsed_s(serials)
+    if math.isfinite(start_ms) and records.run_trials:
+        trials, elapsed_s, best_ms = (
+            np.insert(line, 0, first) for line, first in ((trials, 0.0), (elapsed_s, 0.0), (best_ms, start_ms))
+        )
+    if not len(best_ms):
+        return EMPTY
     return BestLine(
-        trials=np.append(records.trials(serials), records.run_trials),
-        elapsed_s=np.append(records.elapsed_s(serials), records.run_elapsed_s),
+        trials=np.append(trials, records.run_trials),
+        elapsed_s=np.append(elapsed_s, records.run_elapsed_s),
         best_ms=np.append(best_ms, best_ms[-1]),
     )

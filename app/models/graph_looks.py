@@ -70,7 +70,7 @@ def _values(boxes: Sequence[tuple[str, ...]], states: Mapping[str, TaskState], l
         amount = sum(known[key][0] for key in keys if key in known)
         before = sum(known[key][1] for key in keys if key in known)
         whole = before if lens is Lens.SPEED_UP else total
-        if amount <= 0 or whole <= 0 or lens is Lens.STATE:
+        if amount <= 0 or not whole > 0 or lens is Lens.STATE:
             values.append(None)
         else:
             values.append(before / amount if lens is Lens.SPEED_UP else amount / total)
@@ -78,11 +78,10 @@ def _values(boxes: Sequence[tuple[str, ...]], states: Mapping[str, TaskState], l
 
 
 def _amounts(state: TaskState, lens: Lens) -> tuple[float, float]:
-    """One call's seconds (FLOP for operations), and its seconds after the task's first round."""
+    """One call's seconds (FLOP for operations), and its seconds after the task's first round, NaN where unknown."""
     if lens is Lens.OPERATIONS:
         return state.task.flops, 0.0
-    first = next((latency_s for latency_s in state.history_s if latency_s > 0), state.best_s)
-    return state.best_s or 0.0, first or 0.0
+    return state.best_s or 0.0, math.nan if state.first_s is None else state.first_s
 
 
 def _trials(keys: Sequence[str], states: Mapping[str, TaskState]) -> int:

@@ -8,7 +8,7 @@ collection. The whole record is in the workspace.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ class RecordSummary:
         serial: its place in the order of measurement, from 0.
         elapsed_s: time of its run at which it was measured.
         latency_s: None on failure.
-        best_s: best latency of its task so far, None before the first success.
+        best_s: best latency of its task so far, earlier runs' included; None before the first success.
         cause: of its failure; "" for a success.
     """
 
@@ -48,7 +48,10 @@ class RecordSummary:
 
 
 class MeasuredRecords:
-    """Append-only, in order of measurement. A record is named by its serial number, from 0."""
+    """Append-only, in order of measurement. A record is named by its serial number, from 0.
+
+    What earlier runs measured is not here, but their bests are known: a record is compared with these as well.
+    """
 
     def __init__(self) -> None:
         self._numbers = GrowingArray(10)
@@ -61,6 +64,7 @@ class MeasuredRecords:
         self._places: dict[Decision, int] = {}
         self._decisions: list[Decision] = []
         self._bests_s: dict[str, float] = {}
+        self._start_bests_s: dict[str, float] = {}
         self._run_start = self._round_start = self._timed = 0
 
     def __len__(self) -> int:
@@ -93,7 +97,7 @@ class MeasuredRecords:
         if record.source is not Source.SEARCH:
             self._sources[serial] = record.source
         if latency_s is not None:
-            self._bests_s[key] = min(latency_s, self._bests_s.get(key, math.inf))
+            self._bests_s[key] = min(latency_s, self.best_s(key))
         return serial
 
     def _pack(self, decisions: tuple[Decision, ...]) -> bytes:
@@ -113,9 +117,26 @@ class MeasuredRecords:
         self._numbers.values[self._timed :, _ELAPSED_S] = elapsed_s
         self._timed = len(self)
 
+    def know_bests(self, bests_s: Iterable[tuple[str, float | None]]) -> None:
+        """Take best latencies by task key; of two of a task the lower one counts."""
+        for key, best_s in bests_s:
+            if best_s is not None:
+                self._bests_s[key] = min(best_s, self.best_s(key))
+        if not self.run_trials:
+            self._start_bests_s = dict(self._bests_s)
+
+    def best_s(self, task_key: str) -> float:
+        """Best latency of a task so far, whichever run measured it; inf before the first success."""
+        return self._bests_s.get(task_key, math.inf)
+
+    def start_best_s(self, task_key: str) -> float:
+        """Best latency of a task when the run began; inf where there was none."""
+        return self._start_bests_s.get(task_key, math.inf)
+
     def begin_run(self) -> None:
         """The records that follow belong to a new run, whose clock starts at zero."""
         self._run_start = self._round_start = self._timed = len(self)
+        self._start_bests_s = dict(self._bests_s)
 
     @property
     def run_start(self) -> int:
@@ -164,11 +185,11 @@ class MeasuredRecords:
                 yield self.summary(serial)
 
     def improvements(self, task_key: str) -> NDArray[np.intp]:
-        """Serial numbers `(N,)` of the records of this run that made a task faster than all before them."""
+        """Serial numbers `(N,)` of the records of this run that made a task faster than it ever was before."""
         rows = self._numbers.values[self._run_start :]
         mine = np.flatnonzero(rows[:, _TASK] == self._tasks.get(task_key, -1))
         latencies = rows[mine, _LATENCY_S]
-        before = np.minimum.accumulate(np.concatenate([[math.inf], latencies]))[:-1]
+        before = np.minimum.accumulate(np.concatenate([[self.start_best_s(task_key)], latencies]))[:-1]
         return np.asarray(mine[latencies < before] + self._run_start)
 
     def latencies_s(self, serials: NDArray[np.intp]) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.models.growing_array import GrowingArray
 from app.models.measured_records import MeasuredRecords
-from tcl_core.domain import Record
+from tcl_core.domain import Record, TaskState
 from tcl_core.events import Progress
 from tcl_core.libraries import LibraryReport
 
@@ -32,7 +33,8 @@ class ScorePoints:
     Attributes:
         x: share of its round's scores that are lower, in (0, 1): the model learns from round to round, and its
             scores say nothing but an order among candidates of one task that were scored by one model.
-        y: measured relative speed: the task's best latency / latency, in (0, 1]; 0 for a failure.
+        y: measured relative speed: the task's best latency / latency, in (0, 1]; 0 for a failure. The best is that of
+            `ScoreSeries.records`: of all records, scored or not, of earlier runs too.
         trend: median of `y` in each fifth of the ranks of rounds that have as many records, `(FIFTHS,)`; NaN where
             points are too few to tell.
         cut_off: timed by the quick first run only.
@@ -75,10 +77,9 @@ class _TaskScores:
         self._ranked = first + int(np.searchsorted(rounds, rounds[-1]))  # the last round may go on
         return first, _ranks(rounds, self.rows.values[first:, 1])
 
-    def speeds(self) -> Floats:
+    def speeds(self, best_s: float) -> Floats:
         latencies = self.rows.values[:, 2]
-        best = latencies.min(initial=np.inf)
-        return best / latencies if np.isfinite(best) else np.zeros(len(latencies))
+        return best_s / latencies if np.isfinite(best_s) else np.zeros(len(latencies))
 
 
 def _ranks(rounds: Floats, scores: Floats) -> Floats:
@@ -123,8 +124,11 @@ class ScoreSeries(QObject):
 
     def add(self, record: Record) -> int:
         """Append a record; `flush` announces it. Returns its serial number among `records`."""
-        serial = self.records.append(record)
         key = record.candidate.task_key
+        best_s = self.records.best_s(key)
+        serial = self.records.append(record)
+        if self.records.best_s(key) < best_s:
+            self._stale.add(key)
         scores = self._tasks.setdefault(key, _TaskScores())
         self._dirty = True
         if record.rationale.score is None:
@@ -140,6 +144,18 @@ class ScoreSeries(QObject):
         self._placed.append(0.0, 0.0, 0.0, record.cut_off, serial)
         self._stale.add(key)
         return serial
+
+    def know_bests(self, bests_s: Iterable[tuple[str, float | None]]) -> None:
+        """Take the best latencies of earlier runs, by task key; `flush` announces them."""
+        known = tuple(bests_s)
+        self.records.know_bests(known)
+        self._stale.update(key for key, _ in known)
+        self._dirty = True
+
+    def begin_run(self, states: Iterable[TaskState]) -> None:
+        """The records that follow belong to a run that begins with tasks in these states."""
+        self.know_bests((state.task.key, state.best_s) for state in states)
+        self.records.begin_run()
 
     def flush(self) -> None:
         """Announce what was added since the last call."""
@@ -157,10 +173,12 @@ class ScoreSeries(QObject):
 
     def _place(self) -> Floats:
         placed = self._placed.values
-        for key in self._stale:
+        for key in self._stale & self._tasks.keys():
             task = self._tasks[key]
+            if not len(task.rows):
+                continue
             first, ranks = task.new_ranks()
-            placed[task.places[first:], :2], placed[task.places, 2] = ranks, task.speeds()
+            placed[task.places[first:], :2], placed[task.places, 2] = ranks, task.speeds(self.records.best_s(key))
         self._stale.clear()
         return placed
 

@@ -30,7 +30,8 @@ class Roofline:
 
     Attributes:
         intensity: FLOP per byte.
-        first: GFLOP/s of the best record of the task's first round; NaN before that round is over.
+        first: GFLOP/s of the best record of the task's first round; NaN before that round is over, and where an earlier
+            run held it.
         best: GFLOP/s of its best record.
         share: of what the roof allows at its intensity, NaN without a roof.
         roof: corners (FLOP per byte, GFLOP/s) from left to right; empty where the platform was not measured.
@@ -57,9 +58,7 @@ def roofline(states: Sequence[TaskState], features: PlatformFeatures | None) -> 
     return Roofline(
         keys=tuple(state.task.key for state in shown),
         intensity=intensity,
-        first=np.array(
-            [_gflops(state, state.history_s[0] if state.history_s else None) for state in shown], dtype=float
-        ),
+        first=np.array([_gflops(state, state.first_s) for state in shown], dtype=float),
         best=best,
         share=best / allowed,
         roof=_roof(intensity, peak, bandwidth) if known else (),

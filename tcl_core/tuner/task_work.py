@@ -85,9 +85,10 @@ class TaskWork:
         workers: int = 1,
     ) -> None:
         count = earlier.count
-        self.state = TaskState(task=task, trials=count.trials, failures=count.failures, best_s=count.best_s)
-        if count.trials:
-            self.close_round(exhausted=False)
+        history_s = () if count.best_s is None else (count.best_s,)
+        self.state = TaskState(
+            task=task, trials=count.trials, failures=count.failures, best_s=count.best_s, history_s=history_s
+        )
         self._earlier, self._unread = earlier, count.trials > 0
         self._evolution = Evolution(search)
         self.scored = 0
@@ -160,10 +161,11 @@ class TaskWork:
 
     def close_round(self, *, exhausted: bool) -> None:
         """Note the best latency after a round."""
-        history = self.state.history_s
-        if self.state.best_s is not None and not exhausted:
-            history = (*history, self.state.best_s)
-        self.state = replace(self.state, history_s=history, exhausted=exhausted or self.state.exhausted)
+        state = self.state
+        if state.best_s is not None and not exhausted:
+            first_s = state.first_s if state.history_s else state.best_s
+            state = replace(state, history_s=(*state.history_s, state.best_s), first_s=first_s)
+        self.state = replace(state, exhausted=exhausted or state.exhausted)
 
     def propose(
         self,

@@ -212,6 +212,8 @@ class RecordedRun:
             yield self._stamp(events.RecordMeasured(record=self._record(index, number)))
             yield self._progress(number)
         yield self._stamp(events.PhaseChanged(stage=Stage.LEARN, task_key=task.key))
+        state = self._states[index]
+        self._states[index] = replace(state, first_s=state.first_s or state.best_s)
         rho = None if number < 3 else min(0.93, 0.3 + number / 45)
         yield self._stamp(
             events.RoundFinished(
@@ -236,6 +238,7 @@ class RecordedRun:
             failures=state.failures + (failure is not None),
             best_s=best_s,
             history_s=(*state.history_s, best_s or 0.0),
+            first_s=state.first_s,
         )
         spread = (1.0,) if cut_off else (1.0, 1.02, 0.99)
         return Record(

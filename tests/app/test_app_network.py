@@ -52,9 +52,7 @@ def show(models: StudioModels, blocks: int = 6) -> None:
 
 
 def measured(count: int = 15) -> list[TaskState]:
-    return [
-        TaskState(task=task, trials=10, best_s=1e-3, history_s=(4e-3, 1e-3)) for task in recorded_run.tasks()[:count]
-    ]
+    return [TaskState(task=task, trials=10, best_s=1e-3, first_s=4e-3) for task in recorded_run.tasks()[:count]]
 
 
 def click(qtbot: QtBot, panel: NetworkPanel, number: int) -> None:
@@ -184,6 +182,13 @@ def test_each_lens_says_its_value_in_words(lens: Lens, value: str) -> None:
     states = {state.task.key: state for state in measured()}
     (look,) = box_looks([(recorded_run.tasks()[0].key,)], states, "", lens)
     assert look.value == value
+
+
+def test_a_first_round_that_nobody_here_saw_gives_no_speed_up() -> None:
+    first, second = (replace(state, first_s=None, history_s=(1e-3,)) for state in measured(2))
+    states = {first.task.key: first, second.task.key: replace(second, first_s=4e-3)}
+    boxes = [(first.task.key,), (second.task.key,), (first.task.key, second.task.key)]
+    assert [look.value for look in box_looks(boxes, states, "", Lens.SPEED_UP)] == ["–", "4.00×", "–"]
 
 
 def test_marks_tell_how_far_a_task_is() -> None:

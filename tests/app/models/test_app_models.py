@@ -195,7 +195,7 @@ def test_scatter_ranks_scores_inside_their_round_in_order_of_measurement(qtbot: 
     for key, number, score in rounds:
         series.add(replace(scored(key, score, 1e-3), round=number))
     assert series.points().x.tolist() == [0.25, 0.75, 0.75, 0.25, 0.5]
-    series.records.begin_run()
+    series.begin_run(())
     series.add(replace(scored("a", 0.0, 1e-3), round=2))
     assert series.points("a").x.tolist() == [0.25, 0.75, 0.5, 0.5]
 

@@ -89,7 +89,7 @@ def test_improvements_fall_and_end_at_the_best(rows: list[tuple[str, float | Non
 
 def test_improvements_and_their_times_belong_to_the_run_that_is_on() -> None:
     records = MeasuredRecords()
-    records.append(record("a", 1e-3))
+    records.append(record("a", 5e-3))
     records.note_time(70.0)
     records.begin_run()
     for latency_s, elapsed_s in ((4e-3, 2.0), (2e-3, 3.0)):
@@ -101,6 +101,49 @@ def test_improvements_and_their_times_belong_to_the_run_that_is_on() -> None:
     assert records.elapsed_s(serials).tolist() == [2.0, 3.0]
     assert records.trials(serials).tolist() == [1.0, 3.0]
     assert (records.run_trials, records.run_elapsed_s) == (4, 3.0)
+
+
+def test_a_continued_run_goes_on_from_the_best_of_earlier_runs(qtbot: QtBot) -> None:
+    series = ScoreSeries()
+    series.begin_run([TaskState(task=replace(TASK, key="a"), trials=9, best_s=1e-3), TaskState(task=TASK)])
+    for latency_s, elapsed_s in ((4e-3, 2.0), (2e-3, 3.0)):
+        series.add(record("a", latency_s))
+        series.records.note_time(elapsed_s)
+    assert series.points("a").y.tolist() == [0.25, 0.5], "no star"
+    assert "2.00x its task's best" in plot_wording.record_card(series.records.summary(1), "task")
+    line = best_line.of_task(series.records, "a")
+    assert (line.trials.tolist(), line.elapsed_s.tolist(), line.best_ms.tolist()) == ([0, 2], [0, 3], [1.0, 1.0])
+    series.add(record("a", 5e-4))
+    series.records.note_time(4.0)
+    assert series.points("a").y.tolist() == [0.125, 0.25, 1.0]
+    line = best_line.of_task(series.records, "a")
+    assert (line.trials.tolist(), line.best_ms.tolist()) == ([0, 3, 3], [1.0, 0.5, 0.5])
+    series.begin_run(())
+    assert best_line.of_task(series.records, "a") is best_line.EMPTY, "nothing is drawn before a record"
+    series.add(record("a", 2e-3))
+    assert best_line.of_task(series.records, "a").best_ms.tolist() == [0.5, 0.5]
+
+
+def test_bests_of_earlier_runs_hold_before_a_run(qtbot: QtBot) -> None:
+    series = ScoreSeries()
+    series.know_bests([("a", 1e-3), ("b", None)])
+    series.add(record("a", 2e-3, source=Source.PERSON))
+    assert series.records.summary(0).best_s == 1e-3
+    assert best_line.of_task(series.records, "a").best_ms.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("rows", [((40e-3, 0.9), (20e-3, 0.5), (10e-3, None)), ((10e-3, None), (40e-3, 0.9))])
+def test_the_plot_and_the_table_behind_it_know_one_best(
+    qtbot: QtBot, rows: tuple[tuple[float, float | None], ...]
+) -> None:
+    series = ScoreSeries()
+    for latency_s, score in rows:
+        series.points()  # drawn meanwhile
+        series.add(record("a", latency_s, score))
+    table = plot_tables.of_records(series.records, str, "")
+    column = table.header.index("relative_speed")
+    told = [row[column] for row, (_, score) in zip(table.rows, rows, strict=True) if score is not None]
+    assert series.points().y.tolist() == told
 
 
 def test_a_round_has_what_was_carried_over_and_not_what_a_person_measured() -> None:

@@ -17,14 +17,14 @@ FEATURES = PlatformFeatures(
 )
 
 
-def state(key: str, flops: float, bytes_moved: int, best_s: float | None, *history_s: float) -> TaskState:
+def state(key: str, flops: float, bytes_moved: int, best_s: float | None, first_s: float | None = None) -> TaskState:
     task = replace(recorded_run.tasks()[0], key=key, flops=flops, bytes_moved=bytes_moved)
-    return TaskState(task=task, best_s=best_s, history_s=history_s)
+    return TaskState(task=task, best_s=best_s, first_s=first_s)
 
 
 def test_speeds_shares_and_corners_are_those_of_the_formula() -> None:
     states = [
-        state("thin", 1e6, 1_000_000, 1e-3, 2e-3, 1e-3),
+        state("thin", 1e6, 1_000_000, 1e-3, 2e-3),
         state("fat", 1e9, 10_000_000, 20e-3, 40e-3),
         state("unmeasured", 1e9, 1_000_000, None),
         state("moves", 0.0, 1_000_000, 1e-3, 1e-3),
@@ -45,6 +45,11 @@ def test_before_the_first_round_is_over_and_without_a_platform_nothing_is_guesse
     assert np.isnan(shown.share).all()
     assert shown.roof == ()
     assert list(of_roofline(shown, str.upper).rows) == [("THIN", "thin", 1.0, None, pytest.approx(1.0), None)]
+
+
+def test_what_earlier_runs_reached_is_not_taken_for_a_first_round() -> None:
+    continued = replace(state("thin", 1e6, 1_000_000, 1e-3), history_s=(2e-3, 1e-3))
+    assert np.isnan(roofline([continued], FEATURES).first).all()
 
 
 def test_no_task_is_an_empty_roof() -> None:

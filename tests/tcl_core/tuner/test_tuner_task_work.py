@@ -335,6 +335,21 @@ def test_what_earlier_runs_measured_counts_at_once_and_is_read_when_it_is_needed
     work.add_records([replace(stored[0], latencies_s=(5e-4,))])
     assert list(work.records[:3]) == stored and reads == [1]
     assert (work.state.trials, work.state.best_s) == (4, 5e-4)
+    work.close_round(exhausted=False)
+    assert (work.state.history_s, work.state.first_s) == ((1e-3, 5e-4), None), "an earlier run held the first round"
+
+
+def test_the_first_round_with_a_success_is_remembered(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    work = work_of(matmul_task, cpu_platform)
+    work.close_round(exhausted=False)
+    assert work.state.first_s is None
+    replays = [replay for replay, _ in propose(work, model, 2)]
+    for replay, latency_s in zip(replays, (2e-3, 1e-3), strict=True):
+        work.add_records([record_of(replay, latency_s)])
+        work.close_round(exhausted=False)
+    assert (work.state.history_s, work.state.first_s) == ((2e-3, 1e-3), 2e-3)
 
 
 def test_records_that_are_let_go_are_read_again_and_none_is_counted_twice(
