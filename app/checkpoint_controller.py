@@ -69,6 +69,7 @@ class CheckpointController(QObject):
         """Show another workspace; "" shows what ships."""
         if folder != self._workspace:
             self._models.evaluation.set_result(None)
+            self._models.tasks.forget_work()
         self._workspace = folder
         self.refresh()
 
@@ -213,7 +214,12 @@ class CheckpointController(QObject):
     def _show_earlier(self, earlier: events.EarlierWork | None) -> None:
         """What runs before this session came to; a run that is on tells it all itself."""
         models = self._models
-        if earlier is None or models.run.busy or (earlier.network, earlier.platform) != models.run.on_screen:
+        if models.run.busy:
+            return
+        if earlier is None:  # the workspace cannot be read, or no network is open
+            models.tasks.forget_work()
+            return
+        if (earlier.network, earlier.platform) != models.run.on_screen:
             return
         models.tasks.set_counts(earlier.counts)
         models.scores.know_bests((key, count.best_s) for key, count in earlier.counts)

@@ -27,6 +27,12 @@ _OF_ONE_COLUMN: dict[tuple[int, int], Callable[[TaskRow], float | None]] = {
 }
 
 
+def _fresh(row: TaskRow, count: RecordCount) -> TaskRow:
+    """A row of which nothing is known but what a workspace counts, and what a person wants of it."""
+    state = TaskState(task=row.state.task, trials=count.trials, failures=count.failures, best_s=count.best_s)
+    return TaskRow(state=state, limit=row.limit)
+
+
 class TaskTableModel(RowTableModel[TaskRow]):
     """Rows are tasks, in the network's order. What a run changes is announced by `flush`, once a batch.
 
@@ -80,11 +86,22 @@ class TaskTableModel(RowTableModel[TaskRow]):
             self._stale = True
 
     def set_counts(self, counts: Iterable[tuple[str, RecordCount]]) -> None:
-        """Take what a workspace holds of each task; those that are not named have nothing there."""
+        """Take what a workspace holds of each task; those that are not named have nothing there.
+
+        What a run said of a task stays only where the counts are the same: else it was said of other records.
+        """
         known = dict(counts)
-        for key in self._row_of:
-            count, state = known.get(key, RecordCount()), self._rows[self._row_of[key]].state
-            self.update_state(replace(state, trials=count.trials, failures=count.failures, best_s=count.best_s))
+        for row, shown in enumerate(self._rows):
+            count, state = known.get(shown.state.task.key, RecordCount()), shown.state
+            if count != RecordCount(trials=state.trials, failures=state.failures, best_s=state.best_s):
+                self._rows[row] = _fresh(shown, count)
+        self._stale = True
+        self.flush()
+
+    def forget_work(self) -> None:
+        """Nothing is known of any task's tuning: the records lie elsewhere now."""
+        self._rows = [_fresh(row, RecordCount()) for row in self._rows]
+        self._stale = True
         self.flush()
 
     def add_record(self, record: Record) -> None:

@@ -25,11 +25,12 @@ from app.schedule_controller import ScheduleController
 from app.settings import Settings
 from app.what_if_controller import WhatIfController
 from tcl_core import events
-from tcl_core.domain import Stage
+from tcl_core.domain import RecordCount, Stage
 from tcl_core.library_events import LibraryDone, VerifyLibrary, WriteReport
 from tcl_core.schedule_events import InspectSchedule
 
 MINE = "/workspaces/mine"
+ROUNDS = (events.RoundFinished, events.GainsExpected)
 BATCH_8 = replace(recorded_run.NETWORK, digest="8" * 64)
 
 
@@ -162,6 +163,20 @@ def test_the_import_of_a_run_is_timed_though_it_has_not_started(desk: Desk) -> N
     early = events.PhaseChanged(at=began.at - 3.0, stage=Stage.IMPORT)
     desk.tell(early, began, *rest)
     assert dict(desk.models.stage_times.seconds)[Stage.IMPORT] >= 3.0
+
+
+def test_a_folder_that_cannot_be_read_has_measured_no_task(desk: Desk) -> None:
+    desk.run("/workspaces/sample")
+    desk.tell(*(event for event in recorded_run.RecordedRun(rounds=15).events() if isinstance(event, ROUNDS)))
+    assert all(state.trials for state in desk.models.tasks.states)
+    desk.controller.choose_workspace(MINE)
+    assert not any(state.trials or state.history_s for state in desk.models.tasks.states), "nor does the folder before"
+    desk.models.tasks.set_counts((state.task.key, RecordCount(trials=4)) for state in desk.models.tasks.states)
+    unreadable = checkpoint_samples.listing(MINE, runs=(), problem="It is no workspace.")
+    desk.tell(unreadable)
+    assert not any(state.trials for state in desk.models.tasks.states)
+    verdict = desk.models.budget.judge(replace(request_of(recorded_run.config()), workspace=MINE))
+    assert "has been measured already" not in verdict.sentence
 
 
 def test_a_record_is_asked_of_the_folder_on_screen(desk: Desk) -> None:

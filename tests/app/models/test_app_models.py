@@ -25,7 +25,7 @@ from app.models.run_state import OpenedNetwork
 from app.models.task_columns import TaskColumn
 from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
 from tcl_core import events
-from tcl_core.domain import Failure, Record, Stage
+from tcl_core.domain import Failure, Record, RecordCount, Stage, TaskState
 
 RECORDS = [event.record for event in recorded_run.RecordedRun().events() if isinstance(event, events.RecordMeasured)]
 
@@ -94,6 +94,24 @@ def test_a_task_without_a_tick_is_left_out_and_one_always_stays(tasks: TaskTable
     assert tasks.include == (keys[4],)
     tasks.choose_all()
     assert tasks.include == ()
+
+
+def test_counts_of_other_records_leave_nothing_of_a_run(tasks: TaskTableModel) -> None:
+    first, second, *_ = tasks.states
+    for state in (first, second):
+        tasks.update_state(
+            replace(state, trials=9, failures=1, best_s=1e-3, history_s=(2e-3, 1e-3), first_s=2e-3, exhausted=True)
+        )
+    tasks.set_gains([(first.task.key, 1e-6), (second.task.key, 1e-6)])
+    tasks.set_task_trials([(first.task.key, 64)])
+    same = RecordCount(trials=9, failures=1, best_s=1e-3)
+    tasks.set_counts([(first.task.key, replace(same, trials=4)), (second.task.key, same)])
+    assert tasks.states[0] == TaskState(task=first.task, trials=4, failures=1, best_s=1e-3)
+    assert tasks.index(0, TaskColumn.GAIN).data() == "–" and tasks.task_trials == ((first.task.key, 64),)
+    assert tasks.states[1].first_s == 2e-3 and tasks.states[1].exhausted, "they are still the run's own records"
+    tasks.forget_work()
+    assert tasks.states[1] == TaskState(task=second.task)
+    assert tasks.index(1, TaskColumn.GAIN).data() == "–" and tasks.task_trials == ((first.task.key, 64),)
 
 
 def test_a_run_of_some_tasks_keeps_the_others_on_screen(tasks: TaskTableModel) -> None:
