@@ -212,14 +212,16 @@ class CheckpointController(QObject):
         self._models.training.announce()
 
     def _show_earlier(self, earlier: events.EarlierWork | None) -> None:
-        """What runs before this session came to; a run that is on tells it all itself."""
+        """What runs before this session came to; a run that is on tells all but their failures itself."""
         models = self._models
+        if earlier is not None and (earlier.network, earlier.platform) != models.run.on_screen:
+            return
+        if earlier is not None:
+            models.failures.set_earlier(earlier.failures, models.tasks.name_of)
         if models.run.busy:
             return
         if earlier is None:  # the workspace cannot be read, or no network is open
             models.tasks.forget_work()
-            return
-        if (earlier.network, earlier.platform) != models.run.on_screen:
             return
         models.tasks.set_counts(earlier.counts)
         models.scores.know_bests((key, count.best_s) for key, count in earlier.counts)

@@ -158,6 +158,7 @@ class MainWindow(QMainWindow):
         self.start_page.open_requested.connect(self._open_or_choose)
         self.start_page.sample_requested.connect(self._request_sample)
         self.failures_panel.record_opened.connect(self._open_failure)
+        self.failures_panel.candidate_opened.connect(self.candidate_selected)
         self._share_selection(self.task_panel)
         self._share_selection(self.network_panel)
         self.library_panel.actions_.export_requested.connect(self.choose_export_folder)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tcl_core.config import CostModelConfig, LearnerConfig, OfflineConfig, RunConfig
-from tcl_core.domain import Platform, RecordCount
+from tcl_core.domain import Candidate, Failure, Platform, RecordCount
 from tcl_core.events import CheckpointCommand, Event
 from tcl_core.libraries import LibraryReport
 
@@ -95,18 +95,29 @@ class PastRun:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EarlierFailure:
+    """A candidate that failed; `alike` with the same stage and cause, itself among them."""
+
+    candidate: Candidate
+    failure: Failure
+    alike: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class EarlierWork:
     """What a workspace holds of one network on one platform.
 
     Attributes:
         network, platform: digest and fingerprint.
         counts: by task key; tasks without records are left out.
+        failures: the newest of each cause, newest first.
         library: the last one that a run built; its folder only where that is still there.
     """
 
     network: str
     platform: str
     counts: tuple[tuple[str, RecordCount], ...] = ()
+    failures: tuple[EarlierFailure, ...] = ()
     library: LibraryReport | None = None
 
 

@@ -114,16 +114,31 @@ def best_note(states: Sequence[TaskState], task_key: str, *, shown: bool) -> str
     return tr("{known:,} of {count:,} tasks have a record so far", known=known, count=len(states))
 
 
-def empty_best(task_key: str) -> str:
+def empty_best(states: Sequence[TaskState], task_key: str) -> str:
     """What the plot of the best latency says while it is empty."""
+    shown = _shown(states, task_key)
+    if shown and all(state.best_s is not None for state in shown):
+        return tr("Appears with the next record, and goes on from the best of earlier runs.")
     return tr("Appears with this task's first record.") if task_key else tr("Appears once every task has a record.")
 
 
-def empty_scatter(unscored: int) -> str:
+def empty_scatter(states: Sequence[TaskState], task_key: str, unscored: int) -> str:
     """What the scatter says while it is empty."""
     if unscored:
         return tr("{unscored:,} records so far were chosen before the cost model could score them.", unscored=unscored)
+    earlier = sum(state.trials for state in _shown(states, task_key))
+    if earlier:
+        return tr(
+            "Start a run: each scored record becomes a point here. Earlier runs measured {trials}; "
+            "`main.py records --workspace` lists them.",
+            trials=quantities.candidates(earlier),
+        )
     return tr("Start a run: each scored record becomes a point here.")
+
+
+def _shown(states: Sequence[TaskState], task_key: str) -> list[TaskState]:
+    """The task of that key, or all for ""."""
+    return [state for state in states if task_key in {"", state.task.key}]
 
 
 def origin(record: RecordSummary | Record) -> str:

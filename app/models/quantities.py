@@ -34,6 +34,11 @@ def trials(count: int) -> str:
     return tr("1 trial") if count == 1 else tr("{count:,} trials", count=count)
 
 
+def candidates(count: int) -> str:
+    """A number of candidates: "1 candidate", "1,288 candidates"."""
+    return tr("1 candidate") if count == 1 else tr("{count:,} candidates", count=count)
+
+
 def clock(seconds: float) -> str:
     """A span of time: "0:07", "12:30", "1:02:03"."""
     whole = max(0, round(seconds))

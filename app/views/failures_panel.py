@@ -17,9 +17,11 @@ class FailuresPanel(QWidget):
 
     Signals:
         record_opened: serial number of a failure's record, by double-click or Enter.
+        candidate_opened: the `Candidate` of a failure of an earlier session, likewise.
     """
 
     record_opened = Signal(int)
+    candidate_opened = Signal(object)
 
     def __init__(self, failures: FailureTreeModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,9 +80,12 @@ class FailuresPanel(QWidget):
             self.message.clear()
 
     def _open(self, index: QModelIndex) -> None:
-        serial = self._failures.serial(self.proxy.mapToSource(index))
+        index = self.proxy.mapToSource(index)
+        serial, candidate = self._failures.serial(index), self._failures.candidate(index)
         if serial is not None:
             self.record_opened.emit(serial)
+        elif candidate is not None:
+            self.candidate_opened.emit(candidate)
 
     def _show_message(self, current: QModelIndex, _previous: QModelIndex) -> None:
         self.message.setPlainText(self._failures.message(self.proxy.mapToSource(current)))

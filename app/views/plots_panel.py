@@ -174,6 +174,7 @@ class PlotsPanel(QWidget):
         self._tasks.modelReset.connect(self._list_tasks)
         for changed in (self._tasks.modelReset, self._tasks.dataChanged):
             changed.connect(self._redraw_roofline)
+        self._tasks.dataChanged.connect(self._refresh_hints)
         self.roofline_plot.picker.picked.connect(lambda number: self.select_task(self._roofline.keys[number]))
 
     @property
@@ -194,7 +195,8 @@ class PlotsPanel(QWidget):
         drawn = self.score_plot.show_points(points.x, points.y, points.cut_off, points.trend)
         self._mark_selected()
         total = len(points.x)
-        self.score_plot.plot.show_hint("" if total else plot_wording.empty_scatter(points.unscored))
+        states, chosen = self._tasks.states, self.chosen_task
+        self.score_plot.plot.show_hint("" if total else plot_wording.empty_scatter(states, chosen, points.unscored))
         self._shown.setText(tr("{drawn:,} of {total:,} shown", drawn=drawn, total=total))
         self._shown.setToolTip(
             tr("{unscored:,} further records have no predicted score.", unscored=points.unscored)
@@ -208,7 +210,9 @@ class PlotsPanel(QWidget):
         x = line.trials if self._horizontal.currentIndex() == 1 else line.elapsed_s
         references = tuple((reference.name, reference.latency_ms) for reference in line.references)
         self.estimate_plot.show_estimate(x, line.best_ms, references)
-        self.estimate_plot.plot.show_hint("" if len(x) or references else plot_wording.empty_best(chosen))
+        self.estimate_plot.plot.show_hint(
+            "" if len(x) or references else plot_wording.empty_best(self._tasks.states, chosen)
+        )
         self._best_note.setText(plot_wording.best_note(self._tasks.states, chosen, shown=len(x) > 0))
 
     def _draw_rounds(self) -> None:
@@ -265,6 +269,13 @@ class PlotsPanel(QWidget):
     def _refresh_task_best(self) -> None:
         """Records change the line of one task, and while there is no line, what is missing for it."""
         if self.chosen_task or not len(self._best.elapsed_s):
+            self.right.redraw(Right.BEST)
+
+    def _refresh_hints(self) -> None:
+        """What an empty plot says depends on what earlier sessions measured."""
+        if not len(self._serials):
+            self.left.redraw(Left.SCORES)
+        if not len(self._best.elapsed_s):
             self.right.redraw(Right.BEST)
 
     def _list_tasks(self) -> None:

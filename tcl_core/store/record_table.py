@@ -14,6 +14,9 @@ from typing import Any
 
 from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, RecordCount, Source, Stage
 
+Alike = tuple[int, Candidate, Failure]
+"""A failure of a candidate, and how many there are of its stage and cause."""
+
 _COLUMNS = (
     "task_key, platform, sketch, decisions, latency_s, latencies_s, failure_stage, failure_cause, failure_message, "
     "score, representativeness, diversity, uncertainty, cut_off, round, measured_at, structural_hash, trace_json, "
@@ -38,6 +41,14 @@ REMOVE_FAILURE = (
 COUNTS = (
     "SELECT task_key, count(*), count(*) - count(latency_s), min(latency_s) FROM records WHERE platform = ? "
     "GROUP BY task_key"
+)
+
+FAILURES = (
+    "SELECT alike, task_key, sketch, decisions, failure_stage, failure_cause, failure_message FROM ("
+    "SELECT *, count(*) OVER (PARTITION BY failure_stage, failure_cause) AS alike, "
+    "row_number() OVER (PARTITION BY failure_stage, failure_cause ORDER BY id DESC) AS place FROM records "
+    "WHERE task_key IN (SELECT task_key FROM networks_tasks WHERE network_digest = ?) AND platform = ? "
+    "AND latency_s IS NULL) WHERE place <= ? ORDER BY id DESC"
 )
 
 
@@ -129,6 +140,20 @@ def counts(connection: sqlite3.Connection, platform: str) -> dict[str, RecordCou
         key: RecordCount(trials=trials, failures=failures, best_s=best_s)
         for key, trials, failures, best_s in connection.execute(COUNTS, (platform,))
     }
+
+
+def failures(connection: sqlite3.Connection, network_digest: str, platform: str, newest: int) -> tuple[Alike, ...]:
+    """The newest few failures of each cause, newest first, each with how many there are of its cause."""
+    return tuple(
+        (
+            alike,
+            Candidate(key, sketch, decisions_from(decisions)),
+            Failure(stage=Stage(stage), cause=cause, message=message),
+        )
+        for alike, key, sketch, decisions, stage, cause, message in connection.execute(
+            FAILURES, (network_digest, platform, newest)
+        )
+    )
 
 
 def decisions_text(decisions: Sequence[Decision]) -> str:

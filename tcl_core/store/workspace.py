@@ -215,6 +215,11 @@ class Workspace:
         with self._reading() as connection:
             return record_table.counts(connection, platform)
 
+    def failures(self, network: str, platform: str, newest: int) -> tuple[record_table.Alike, ...]:
+        """The newest few failures of each cause, newest first, each with how many there are of its cause."""
+        with self._reading() as connection:
+            return record_table.failures(connection, network, platform, newest)
+
     def add_repeat(
         self, candidate: Candidate, platform: str, latencies_s: Sequence[float], measured_at: float | None = None
     ) -> bool:

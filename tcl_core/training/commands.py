@@ -11,6 +11,7 @@ from tcl_core.checkpoint_events import (
     CheckpointDone,
     CheckpointFacts,
     Deed,
+    EarlierFailure,
     EarlierWork,
     ExportCheckpoint,
     ImportCheckpoint,
@@ -44,6 +45,9 @@ from tcl_core.events import CancelToken, CheckpointCommand, Event
 from tcl_core.store import RunRow, Workspace
 
 Send = Callable[[Event], None]
+
+_FAILURES = 20
+"""Newest failures of each cause that a listing tells one by one: each has some kilobytes to say."""
 
 
 def carry_out(command: CheckpointCommand, send: Send, cancel: CancelToken) -> Iterator[Event]:
@@ -118,7 +122,11 @@ def _earlier(
     library = next((row.library for row in reversed(runs) if row.library is not None), None)
     if library is not None and library.path is not None and not Path(library.path).is_dir():
         library = replace(library, path=None)
-    return replace(work, counts=tuple((key, counts[key]) for key in keys), library=library)
+    failures = tuple(
+        EarlierFailure(candidate=candidate, failure=failure, alike=alike)
+        for alike, candidate, failure in workspace.failures(work.network, work.platform, _FAILURES)
+    )
+    return replace(work, counts=tuple((key, counts[key]) for key in keys), failures=failures, library=library)
 
 
 def facts(entry: Entry) -> CheckpointFacts:

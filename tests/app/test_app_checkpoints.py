@@ -27,11 +27,12 @@ from app.models.run_state import Activity, EngineHealth
 from app.models.studio import StudioModels
 from app.views.checkpoints_panel import CheckpointsPanel
 from app.widgets.lineage_delegate import lines, node
-from tcl_core.checkpoint_events import CheckpointDone, Deed, EarlierWork, RestoreCheckpoint
-from tcl_core.domain import RecordCount
+from tcl_core.checkpoint_events import CheckpointDone, Deed, EarlierFailure, EarlierWork, RestoreCheckpoint
+from tcl_core.domain import Candidate, Failure, RecordCount, Stage
 from tcl_core.events import EngineReady, Refused
 
 WAIT_MS = 20_000
+FAILED = Candidate(recorded_run.tasks()[0].key, 0, ((4, 8),))
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -59,7 +60,7 @@ def names(studio: Studio) -> list[str]:
     return [str(model.index(row, 0).data()).strip() for row in range(model.rowCount())]
 
 
-def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio) -> None:
+def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio, qtbot: QtBot) -> None:
     opened, tasks = studio.models.run.opened, studio.models.tasks
     assert opened is not None
     first, second, *_ = (state.task.key for state in tasks.states)
@@ -67,8 +68,11 @@ def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio) -> None:
         network=opened.network.digest,
         platform=opened.platform.fingerprint,
         counts=((first, RecordCount(trials=40, failures=2, best_s=1e-3)), (second, RecordCount(trials=8))),
+        failures=(EarlierFailure(candidate=FAILED, failure=Failure(stage=Stage.MEASURE, cause="timeout"), alike=2),),
         library=library_samples.report(),
     )
+    plots = studio.window.plots_panel
+    assert "Earlier runs" not in plots.score_plot.plot.hint
     assert studio.models.checkpoints.listing is not None
     listed = replace(studio.models.checkpoints.listing, earlier=work)
     studio.engine.events.emit((listed,))
@@ -79,6 +83,15 @@ def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio) -> None:
     ]
     assert studio.models.library.report == library_samples.report()
     assert len(studio.window.plots_panel.estimate_plot.lines) == 3
+    assert "Earlier runs measured 48 candidates" in plots.score_plot.plot.hint
+    plots.select_task(first)
+    assert "goes on from the best of earlier runs" in plots.estimate_plot.plot.hint
+    assert studio.models.scores.records.best_s(first) == 1e-3
+    assert studio.window.docks["failures"].windowTitle() == "Failures (2)"
+    tree = studio.window.failures_panel.tree
+    with qtbot.waitSignal(studio.window.candidate_selected) as opened:
+        tree.activated.emit(tree.model().index(0, 0, tree.model().index(0, 0)))
+    assert opened.args == [FAILED]
     other = replace(work, network="another", counts=(), library=None)
     studio.engine.events.emit((replace(listed, earlier=other),))
     assert tasks.states[0].trials == 40

@@ -25,7 +25,8 @@ from app.models.run_state import OpenedNetwork
 from app.models.task_columns import TaskColumn
 from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
 from tcl_core import events
-from tcl_core.domain import Failure, Record, RecordCount, Stage, TaskState
+from tcl_core.checkpoint_events import EarlierFailure
+from tcl_core.domain import Candidate, Failure, Record, RecordCount, Stage, TaskState
 
 RECORDS = [event.record for event in recorded_run.RecordedRun().events() if isinstance(event, events.RecordMeasured)]
 
@@ -181,6 +182,44 @@ def test_failures_are_grouped_by_cause_and_keep_their_message(qtbot: QtBot) -> N
     model.clear_all()
     assert model.total == model.rowCount() == 0
     assert totals == [0], "what listens counts none any more"
+
+
+def earlier(number: int, cause: str, alike: int) -> EarlierFailure:
+    failure = Failure(stage=Stage.MEASURE, cause=cause, message=f"{cause} {number}")
+    return EarlierFailure(candidate=Candidate("a1", 0, ((number,),)), failure=failure, alike=alike)
+
+
+def test_failures_of_earlier_sessions_are_counted_once_and_can_be_read(qtbot: QtBot) -> None:
+    model = FailureTreeModel()
+    told = [earlier(9, "timeout", 30), earlier(8, "timeout", 30), earlier(7, "crash", 1)]
+    totals: list[int] = []
+    model.rowsInserted.connect(lambda: totals.append(model.total))
+    model.set_earlier(told, str.upper)
+    timeouts = model.index(0, 0)
+    assert (model.total, model.rowCount(), totals[-1]) == (31, 2, 31)
+    assert (model.index(0, 2).data(), model.rowCount(timeouts)) == (30, 2)
+    first = model.index(0, 0, timeouts)
+    assert (first.data(), model.message(first), model.serial(first)) == ("A1", "timeout 9", None)
+    assert model.candidate(first) == told[0].candidate and model.candidate(timeouts) is None
+    assert model.message(timeouts) == "timeout 9"
+    for number in (10, 11):
+        model.add(earlier(number, "timeout", 0).failure, "fused_mean", number)
+    assert model.total == 33
+    newer = [earlier(number, "timeout", 32) for number in (11, 10, 9, 8)]
+    model.set_earlier([*newer, told[2]], str.upper)
+    assert model.total == 33, "the workspace holds this session's too"
+    rows = [model.index(row, 0, timeouts) for row in range(model.rowCount(timeouts))]
+    assert [model.message(row) for row in rows] == [f"timeout {number}" for number in (11, 10, 9, 8)]
+    assert [model.serial(row) for row in rows] == [11, 10, None, None]
+
+
+def test_what_earlier_runs_failed_at_is_told_after_this_session_has_failed_too(qtbot: QtBot) -> None:
+    model = FailureTreeModel()
+    model.add(earlier(3, "timeout", 0).failure, "fused_mean", 0)
+    model.set_earlier([earlier(number, "timeout", 40) for number in (3, 2, 1)], str)
+    rows = [model.index(row, 0, model.index(0, 0)) for row in range(3)]
+    assert [model.message(row) for row in rows] == ["timeout 3", "timeout 2", "timeout 1"]
+    assert (model.total, model.serial(rows[0]), model.serial(rows[1])) == (40, 0, None)
 
 
 def scored(key: str, score: float | None, latency_s: float | None) -> Record:

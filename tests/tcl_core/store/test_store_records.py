@@ -116,6 +116,21 @@ def test_failures_are_kept_counted_and_never_best(workspace: Workspace) -> None:
     assert workspace.record_counts("cafe01") == {"a1": RecordCount(trials=4, failures=2, best_s=best_s)}
 
 
+def test_the_newest_failures_of_each_cause_are_told_with_their_number(workspace: Workspace) -> None:
+    crash = Failure(stage=Stage.COMPILE, cause="crash", message="all of it")
+    crashed = dataclasses.replace(failed(9), failure=crash)
+    workspace.add_records([failed(0), record(1), failed(2), crashed, failed(3)])
+    workspace.add_platform(platform("beef02"))
+    workspace.add_record(failed(5, on="beef02"))
+    late = failed(0).failure
+    assert workspace.failures("d1", "cafe01", 2) == (
+        (3, failed(3).candidate, late),
+        (1, crashed.candidate, crash),
+        (3, failed(2).candidate, late),
+    )
+    assert not workspace.failures("another", "cafe01", 2)
+
+
 def test_the_fastest_are_successes_in_order_of_their_latency(workspace: Workspace) -> None:
     workspace.add_records([failed(0), record(1, latencies_s=(3e-3,)), record(2, latencies_s=(1e-3,))])
     workspace.add_records([record(3, latencies_s=(2e-3,)), record(4, latencies_s=(5e-4,), task_key="b2")])
@@ -190,6 +205,10 @@ QUERIES = {
     "one": (
         record_table.ONE,
         "SEARCH records USING INDEX records_by_candidate (task_key=? AND platform=? AND sketch=?",
+    ),
+    "failures": (
+        record_table.FAILURES,
+        "SEARCH records USING INDEX records_by_latency (platform=? AND task_key=? AND latency_s=?",
     ),
     "counts": (record_table.COUNTS, "SEARCH records USING COVERING INDEX records_by_latency (platform=?"),
 } | {

@@ -92,6 +92,8 @@ def test_earlier_work_on_a_network_is_told(collected: Path, tmp_path: Path) -> N
     assert {key: count.trials for key, count in work.counts} == dict.fromkeys(keys, CANDIDATES)
     assert all(count.best_s for _, count in work.counts)
     assert work.library == library_samples.report(path=None), "the newest; its folder is gone"
+    failed = sum(count.failures for _, count in work.counts)
+    assert failed and {(told.failure.cause, told.alike) for told in work.failures} == {("timeout", failed)}
     assert listed(collected).earlier is None
     for nothing in (asked(collected, "unknown"), asked(tmp_path / "no workspace", "digest-beta")):
         assert (nothing.counts, nothing.library) == ((), None)
