@@ -7,7 +7,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
@@ -22,6 +21,7 @@ from app.models.run_request import RunRequest, Shapes, parse_shapes, shapes_text
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets.minutes_box import MinutesBox
 from app.widgets.parts import label
 from app.widgets.weight_fields import WeightFields
 from app.widgets.wheel import WheelPass
@@ -71,11 +71,7 @@ class RunForm(QWidget):
         self._threads.setRange(0, 4096)
         self._threads.setSpecialValueText(tr("all cores"))
         self._threads.setToolTip(tr("Threads of a measurement; 0 for all physical cores"))
-        self._minutes = QDoubleSpinBox()
-        self._minutes.setRange(0.0, 100_000.0)
-        self._minutes.setDecimals(1)
-        self._minutes.setSpecialValueText(tr("no limit"))
-        self._minutes.setToolTip(tr("The run stops after so many minutes; 0 for no limit"))
+        self._minutes = MinutesBox()
         self._trials = QSpinBox()
         self._trials.setRange(0, 10_000_000)
         self._trials.setSingleStep(64)
@@ -178,7 +174,7 @@ class RunForm(QWidget):
         return RunRequest(
             target=self._target.currentText().strip() or "cpu",
             threads=self._threads.value() or None,
-            minutes=self._minutes.value() or None,
+            minutes=self._minutes.minutes,
             trials=self._trials.value() or None,
             sampler=self._sampler.currentText(),
             representativeness=representativeness,
@@ -195,7 +191,7 @@ class RunForm(QWidget):
         """Fill the form."""
         self._target.setCurrentText(request.target)
         self._threads.setValue(request.threads or 0)
-        self._minutes.setValue(request.minutes or 0.0)
+        self._minutes.set_minutes(request.minutes)
         self._trials.setValue(request.trials or 0)
         self._sampler.setCurrentText(request.sampler)
         self._weights.set_weights((request.representativeness, request.diversity, request.uncertainty))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import pytest
 import studio_engines
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
@@ -36,6 +38,30 @@ def test_a_target_is_chosen_or_written(open_studio: Open) -> None:
     assert form.request.target == '{"kind": "llvm"}'
     form._target.setEditText("")
     assert form.request.target == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "kept", "text"),
+    [
+        (None, None, "no limit"),
+        (3.0, 3.0, "3"),
+        (0.25, 0.25, "0.25"),
+        (0.04, 0.04, "0.04"),
+        (1e-6, 1e-4, "0.0001"),
+        (1440.5, 1440.5, "1440.5"),
+    ],
+)
+def test_minutes_are_kept_as_they_are(open_studio: Open, minutes: float | None, kept: float | None, text: str) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    form.set_request(replace(form.request, minutes=minutes))
+    assert (form.request.minutes, form._minutes.text()) == (kept, text)
+
+
+def test_minutes_are_typed(open_studio: Open, qtbot: QtBot) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    form._minutes.selectAll()
+    qtbot.keyClicks(form._minutes, "0.125")
+    assert form.request.minutes == 0.125
 
 
 def test_tab_goes_through_the_form_as_it_stands(open_studio: Open) -> None:
