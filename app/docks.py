@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QTabBar, QTabWidget, QWidget
 
 from app.translation import later, tr
 
@@ -26,7 +26,9 @@ _TITLES = {
     "log": later("Log"),
 }
 _SIDE = "run"
-_SIDE_WIDTH, _BELOW_HEIGHT = 290, 340
+_SIDE_WIDTH, _BELOW_HEIGHT = 290, 356
+_LEAST_BELOW = 150
+"""A head and a few rows of a table."""
 
 
 class Docks(Mapping[str, QDockWidget]):
@@ -61,7 +63,7 @@ class Docks(Mapping[str, QDockWidget]):
     def _dock(self, name: str, panel: QWidget) -> QDockWidget:
         dock = QDockWidget(tr(_TITLES[name]), self._window)
         dock.setObjectName(f"{name} dock")
-        dock.setWidget(panel)
+        dock.setWidget(panel if name == _SIDE else _scrolled(panel, dock.windowTitle()))
         dock.topLevelChanged.connect(self._title)
         dock.dockLocationChanged.connect(self._title)
         return dock
@@ -156,3 +158,17 @@ class Docks(Mapping[str, QDockWidget]):
         area = self._window.dockWidgetArea(dock)
         below = area == Qt.DockWidgetArea.BottomDockWidgetArea and not dock.isFloating()
         return below and not dock.visibleRegion().isEmpty()
+
+
+def _scrolled(panel: QWidget, name: str) -> QScrollArea:
+    """A panel that is cut off nowhere: a window smaller than it needs shows a part, and scrolls to the rest."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setMinimumHeight(_LEAST_BELOW)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setAccessibleName(name)
+    area.setWidget(panel)
+    for part in (area.viewport(), panel):  # of what is painted over Qt takes the dock for hidden
+        part.setAutoFillBackground(False)
+    return area

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSplitter, QVBoxLayout, QWidget
 
 from app.models import best_line, plot_tables, plot_wording
 from app.models.roofline import roofline
@@ -18,7 +18,7 @@ from app.views import pool_map_page
 from app.views.plot_saving import PlotSaving
 from app.views.pool_map_page import PoolMapPage
 from app.widgets.estimate_plot import EstimatePlot
-from app.widgets.parts import label
+from app.widgets.parts import ElidedLabel
 from app.widgets.plot_card import PlotCard, Saving
 from app.widgets.roofline_plot import RooflinePlot
 from app.widgets.round_plot import RoundPlot
@@ -41,6 +41,9 @@ _ROOF_HINT = later(
     "memory bandwidth allow. Bytes are those of a task's arguments, each moved once; "
     "data that stays in a cache lifts a task above the slope."
 )
+
+_LEAST_CHOICE = 112
+"""Width of a choice in a window as small as can be."""
 
 
 class Left(IntEnum):
@@ -106,17 +109,16 @@ class PlotsPanel(QWidget):
         self._choice.setAccessibleName(tr("Task shown in the plots"))
         self._choice.setToolTip(tr("Show all tasks, or one"))
         self._choice.setMinimumContentsLength(12)
+        self._choice.setMinimumWidth(_LEAST_CHOICE)
         self._choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._horizontal = QComboBox()
         self._horizontal.addItems([tr("over time"), tr("over trials")])
+        self._horizontal.setMinimumWidth(_LEAST_CHOICE)
         self._horizontal.setAccessibleName(tr("What the best latency is plotted over"))
 
     def _make_cards(self) -> None:
         self._shown, self._best_note, self._stage_note, self._roof_note = (_note() for _ in range(4))
-        legend, round_legend = (
-            label(tr(_LEGEND), "muted"),
-            label(tr("● rank correlation   ■ pairwise accuracy"), "muted"),
-        )
+        legend, round_legend = _note(tr(_LEGEND)), _note(tr("● rank correlation   ■ pairwise accuracy"))
         legend.setToolTip(tr(_HINT))
         round_legend.setToolTip(tr(_ROUND_HINT))
         self.left = PlotCard(tr("Plots of the cost model"), self._choice)
@@ -147,7 +149,7 @@ class PlotsPanel(QWidget):
             self._stage_note,
             draw=self._draw_stages,
         )
-        roof_legend = label(tr("○ after the first round   ● best"), "muted")
+        roof_legend = _note(tr("○ after the first round   ● best"))
         self.right.add_page(
             tr("Roofline"),
             tr(_ROOF_HINT),
@@ -351,7 +353,5 @@ class PlotsPanel(QWidget):
             self._saving.save_plot(saving, self.roofline_plot.plot, table)
 
 
-def _note() -> QLabel:
-    made = label("", "muted")
-    made.setMinimumWidth(40)
-    return made
+def _note(text: str = "") -> ElidedLabel:
+    return ElidedLabel("muted", text=text, end=True)

@@ -8,7 +8,7 @@ from app.models import pool_maps
 from app.models.plot_tables import PlotTable
 from app.models.studio import StudioModels
 from app.translation import later, tr
-from app.widgets.parts import ElidedLabel, label
+from app.widgets.parts import ElidedLabel
 from app.widgets.pool_plot import LEGEND, PoolPlot
 from tcl_core.pool_events import PoolMapped
 
@@ -31,7 +31,7 @@ class PoolMapPage(QObject):
         self._task_key = ""
         self._shown: PoolMapped | None = None
         self.view = PoolPlot(self._describe)
-        self.legend, self.note = label(tr(LEGEND), "muted"), ElidedLabel("muted")
+        self.legend, self.note = ElidedLabel("muted", text=tr(LEGEND), end=True), ElidedLabel("muted")
         self.legend.setToolTip(tr(HINT))
         self.view.picker.picked.connect(self._pick)
         self._maps.changed.connect(self.refresh)

@@ -17,6 +17,7 @@ from app.models import quantities
 from app.tokens import LIGHT, Tokens
 from app.translation import tr
 from app.widgets.axes import ClockAxis, LogAxis
+from app.widgets.line_names import NameBox, place_names
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
@@ -27,6 +28,15 @@ _DASHES = {
     "onnxruntime": Qt.PenStyle.DashDotLine,
     "tuned": Qt.PenStyle.DotLine,
 }
+_PADDING = 0.16
+_NAME_PX = 24.0
+"""Height of a line's name: one at the edge of the data stands between it and the edge of the plot."""
+_SIDE_BY_SIDE_PX = 240.0
+"""In a plot as narrow as this two names stand side by side only without the unit, which the axis names as well."""
+_MARGIN_PX = 4.0
+"""Around the text of a name."""
+_NAME_GAP = 0.02
+"""Between a name and the side of the plot, as a share of its width."""
 _VEIL = 190
 """Opacity (of 255) of the ground behind a line's name: the curve often runs below that of the lowest line, and is to be
 seen there, but not to cross it out."""
@@ -51,8 +61,12 @@ class EstimatePlot(PlotFrame):
         self._plot.setLabel("left", tr("latency (ms)"))
         self._curve = pg.PlotDataItem(stepMode="right", antialias=True)
         self._plot.addItem(self._curve)
-        self._plot.getViewBox().setDefaultPadding(0.16)  # names of lines at the edge need their height
+        view = self._plot.getViewBox()
+        view.setDefaultPadding(_PADDING)
+        view.room_px = _NAME_PX
+        view.sigTransformChanged.connect(self._place_names)
         self._lines: dict[str, Any] = {}
+        self._latencies_ms: dict[str, float] = {}
         self.picker = PointPicker(self._plot, describe, along_x=True)
         self.set_horizontal(trials=False)
 
@@ -74,6 +88,7 @@ class EstimatePlot(PlotFrame):
         """Over trials, or over the run's time."""
         self._horizontal.set_plain(plain=trials)
         self._plot.setLabel("bottom", tr("trials") if trials else tr("time of the run (min:s)"))
+        self.fit_labels()
 
     def show_estimate(self, x: Floats, estimate_ms: Floats, references: tuple[tuple[str, float], ...]) -> None:
         """Show the curve `(N,)` and lines of (name, milliseconds)."""
@@ -86,21 +101,45 @@ class EstimatePlot(PlotFrame):
 
     def _show_references(self, references: Mapping[str, float]) -> None:
         """Lines stay once they are there: see `ClockAxis.set_plain`."""
-        for name in references.keys() - self._lines.keys():
-            self._lines[name] = line = pg.InfiniteLine(angle=0, label="", labelOpts={"position": 0.98})
+        for name in [name for name in references if name not in self._lines]:
+            self._lines[name] = line = pg.InfiniteLine(angle=0, label="", labelOpts={"position": 1 - _NAME_GAP})
             self._colour_line(name, line)
             self._plot.addItem(line)
-        lowest = min(references.values(), default=0.0)
         for name, line in self._lines.items():
             line.setVisible(name in references)
             if name in references:
-                # The lowest line is named below itself: two lines are often close, and three never are.
-                below = 0 if references[name] == lowest else 1
-                line.label.anchors = [(1, below), (1, below)]
-                line.label.setFormat(
-                    tr("{name} {references} ms", name=name, references=quantities.digits(references[name]))
-                )
                 line.setValue(math.log10(max(references[name], 1e-9)))
+        self._latencies_ms = dict(references)
+        self._place_names()
+
+    def _place_names(self) -> None:
+        """Put the lines' names where they cover least of each other and of the curve."""
+        view = self._plot.getViewBox()
+        self._write_names(unit=view.width() > _SIDE_BY_SIDE_PX)
+        (left, right), (low, high) = view.viewRange()
+        across, down = view.width() / (right - left), view.height() / (high - low)
+        shown = [line for line in self._lines.values() if line.isVisible()]
+        bounds = [line.label.boundingRect() for line in shown]
+        boxes = [
+            NameBox(
+                (high - line.value()) * down, bound.width() - 2 * _MARGIN_PX + _NAME_GAP * view.width(), bound.height()
+            )
+            for line, bound in zip(shown, bounds, strict=True)
+        ]
+        x, y = self._curve.getOriginalDataset()
+        curve = (np.empty(0), np.empty(0)) if x is None else ((x - left) * across, (high - y) * down)
+        places = place_names(boxes, curve, (view.width(), view.height()))
+        for line, place in zip(shown, places, strict=True):
+            anchor = (0 if place.left else 1, 0 if place.below else 1)
+            line.label.anchors = [anchor, anchor]
+            line.label.setPosition(_NAME_GAP if place.left else 1 - _NAME_GAP)
+
+    def _write_names(self, *, unit: bool) -> None:
+        for name, latency_ms in self._latencies_ms.items():
+            label, figure = self._lines[name].label, quantities.digits(latency_ms)
+            text = tr("{name} {references} ms", name=name, references=figure) if unit else f"{name} {figure}"
+            if text != label.format:
+                label.setFormat(text)
 
     def _colour_line(self, name: str, line: Any) -> None:
         colours = {"untuned TVM": self._tokens.untuned, "onnxruntime": self._tokens.onnxruntime}

@@ -20,17 +20,18 @@ def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
 
 
 class ElidedLabel(QLabel):
-    """One line that leaves out its middle where there is no room for it; the whole text is `text`."""
+    """One line that leaves out its middle, or its end, where there is no room for it; the whole text is `text`."""
 
-    def __init__(self, role: str = "", least_width: int = 40) -> None:
-        super().__init__()
+    def __init__(self, role: str = "", least_width: int = 40, *, text: str = "", end: bool = False) -> None:
+        super().__init__(text)
+        self._mode = Qt.TextElideMode.ElideRight if end else Qt.TextElideMode.ElideMiddle
         self.setObjectName(role)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setMinimumWidth(least_width)
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802  Qt's name
         painter, room = QPainter(self), self.contentsRect()
-        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, room.width())
+        shown = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
         self.style().drawItemText(
             painter, room, int(self.alignment()), self.palette(), self.isEnabled(), shown, self.foregroundRole()
         )

@@ -39,6 +39,12 @@ _OFFERS = {
     Saving.COPY: later("&Copy the numbers"),
 }
 
+_LEAST_HEIGHT = 140
+"""Of a plot with its axes: what is lower shows no more than that there is something."""
+
+_LEAST_TABS = 105
+"""Width of one name and the buttons to scroll to the others."""
+
 
 class PlotCard(QFrame):
     """Pages are numbered as they were added; only the one on top is drawn when what it shows changes.
@@ -57,6 +63,7 @@ class PlotCard(QFrame):
         self.tabs.setExpanding(False)
         self.tabs.setUsesScrollButtons(True)  # without, a narrow window cuts the names to nothing
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.tabs.setMinimumWidth(_LEAST_TABS)
         self._menu_button = QToolButton()
         self._menu_button.setObjectName("plotmenu")
         self._menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -69,6 +76,7 @@ class PlotCard(QFrame):
             action.triggered.connect(lambda _=False, saving=saving: self._ask(saving))
         self._menu_button.setMenu(self.menu)
         self._pages, self._footers = QStackedWidget(), QStackedWidget()
+        self._pages.setMinimumHeight(_LEAST_HEIGHT)
         self._draw: dict[int, Callable[[], None]] = {}
         self._stale: set[int] = set()
         self._footers.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

@@ -17,6 +17,21 @@ _GRID = 0.18
 _SIDES = ("left", "bottom")
 
 
+class RoomyView(pg.ViewBox):  # type: ignore[misc]  # pyqtgraph is untyped
+    """Keeps `room_px` pixels free above and below what it shows, however low it is: for names of lines at the edge."""
+
+    def __init__(self) -> None:
+        self.room_px = 0.0
+        super().__init__(enableMenu=False)
+
+    def suggestPadding(self, axis: int) -> float:  # noqa: N802
+        """Pyqtgraph's hook: free room at each end, as a share of the range of the data."""
+        usual = float(super().suggestPadding(axis))
+        if axis == 0 or not self.room_px:
+            return usual
+        return max(usual, self.room_px / max(float(self.height()) - 2 * self.room_px, self.room_px))
+
+
 class StudioPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph is untyped
     """A plot without pyqtgraph's own menu and buttons.
 
@@ -32,7 +47,7 @@ class StudioPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph is untyped
     unfocused = Signal()
 
     def __init__(self, axes: Mapping[str, Any]) -> None:
-        super().__init__(axisItems=dict(axes), enableMenu=False)
+        super().__init__(axisItems=dict(axes), viewBox=RoomyView(), enableMenu=False)
         self.keys: frozenset[int] = frozenset()
         self._hint = label("", "muted", wrap=True)
         self._hint.setParent(self)
@@ -97,6 +112,7 @@ class PlotFrame(QWidget):
             self._plot.getAxis(side).enableAutoSIPrefix(False)
             # Without: 3 ms an axis whenever a point is added, all for text and a grid that stay as they are.
             self._plot.getAxis(side).setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        self._plot.getViewBox().sigResized.connect(self.fit_labels)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)
@@ -115,6 +131,15 @@ class PlotFrame(QWidget):
             axis.setTextPen(pg.mkPen(tokens.muted))
             axis.setTickPen(pg.mkPen(pg.mkColor(tokens.grid), width=1))
         self._plot.showGrid(x=True, y=True, alpha=_GRID)
+
+    def fit_labels(self) -> None:
+        """Leave out the name of an axis that is longer than the axis: it would be cut at both ends."""
+        room = self._plot.getViewBox().size()
+        for side, length in (("left", room.height()), ("bottom", room.width())):
+            axis = self._plot.getAxis(side)
+            shown = bool(axis.labelText) and axis.label.boundingRect().width() <= length
+            if axis.label.isVisible() != shown:
+                axis.showLabel(shown)
 
     def show_values(self, sides: Sequence[str], *, shown: bool) -> None:
         """Write numbers on the axes, or none while there is nothing to read off them."""

@@ -20,6 +20,9 @@ from app.widgets.point_picker import PointPicker
 _ALONG_SLOPE = 0.8
 """Where the bandwidth's name ends, as a share of the slope: it stands to the left of it, and needs the room."""
 
+_ROOM_PX = 20.0
+"""Height of the roof's name, which stands above it."""
+
 
 class RooflinePlot(PlotFrame):
     """A ring for each task's first round, a dot for its best record, a line from one to the other, and the roof.
@@ -37,9 +40,11 @@ class RooflinePlot(PlotFrame):
             ),
             parent,
         )
-        self._plot.getViewBox().setDefaultPadding(0.12)  # the roof's name stands above it
+        self._plot.getViewBox().setDefaultPadding(0.12)
+        self._plot.getViewBox().room_px = _ROOM_PX
+        self._plot.getViewBox().sigTransformChanged.connect(self._turn_bandwidth)
         self._plot.setLabel("left", "GFLOP/s")
-        self._plot.setLabel("bottom", tr("arithmetic intensity (FLOP per byte)"))
+        self._plot.setLabel("bottom", tr("intensity (FLOP per byte)"))
         self._roof = pg.PlotDataItem(antialias=True)
         self._rises = pg.PlotDataItem(antialias=True, connect="pairs")
         self._first = pg.ScatterPlotItem(symbol="o", size=8, brush=pg.mkBrush(None))
@@ -92,3 +97,11 @@ class RooflinePlot(PlotFrame):
         self._bandwidth.setText(tr("memory {slope} GB/s", slope=quantities.digits(slope / low)))
         ends = np.log10([[low, slope], [ridge, peak]])
         self._bandwidth.setPos(*(ends[0] + _ALONG_SLOPE * (ends[1] - ends[0])))
+
+    def _turn_bandwidth(self) -> None:
+        """The bandwidth's name moves to the right where it would begin to the left of the plot."""
+        view = self._plot.getViewBox()
+        (low, high), _ = view.viewRange()
+        room = (self._bandwidth.pos().x() - low) / (high - low) * view.width()
+        width = self._bandwidth.boundingRect().width()
+        self._bandwidth.setAnchor((min(1.0, max(room, 0.0) / width), 1.0))

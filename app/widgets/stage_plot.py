@@ -16,6 +16,8 @@ from app.widgets.axes import ClockAxis
 from app.widgets.plot_frame import PlotFrame
 
 _BAR = 0.62
+_LEAST_ROOM, _MOST_ROOM = 0.25, 0.7
+"""Of the width, for what is written beside the longest bar."""
 
 
 class StagePlot(PlotFrame):
@@ -34,6 +36,8 @@ class StagePlot(PlotFrame):
         self._bars = pg.BarGraphItem(x0=[], y=[], width=[], height=_BAR)
         self._plot.addItem(self._bars)
         self._texts: list[Any] = []
+        self._longest = 1.0
+        self._plot.getViewBox().sigResized.connect(self._leave_room)
 
     @property
     def texts(self) -> list[str]:
@@ -57,11 +61,18 @@ class StagePlot(PlotFrame):
         self._bars.setOpts(x0=np.zeros(len(stages)), y=places, width=seconds, height=_BAR)
         self._plot.getAxis("left").setTicks([list(zip(places.tolist(), names, strict=True))])
         self._write(places.tolist(), seconds.tolist())
-        longest, last = float(seconds.max(initial=1.0)), float(places.min(initial=0.0))
-        self._plot.setXRange(0, 1.32 * longest, padding=0)
+        self._longest, last = float(seconds.max(initial=1.0)), float(places.min(initial=0.0))
+        self._leave_room()
         self._plot.setYRange(last - 0.6, 0.6, padding=0)
         said = "; ".join(f"{name} {text}" for name, text in zip(names, self.texts, strict=True))
         self._plot.setAccessibleDescription(said)
+
+    def _leave_room(self) -> None:
+        """The longest bar ends where the longest text beside it still fits."""
+        width = self._plot.getViewBox().width()
+        room = max((text.boundingRect().width() for text in self._texts if text.isVisible()), default=0.0)
+        share = min(max(room / width, _LEAST_ROOM), _MOST_ROOM) if width > 0 else _LEAST_ROOM
+        self._plot.setXRange(0, self._longest / (1.0 - share), padding=0)
 
     def _write(self, places: list[float], seconds: list[float]) -> None:
         while len(self._texts) < len(seconds):

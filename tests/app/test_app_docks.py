@@ -11,6 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
+from app.models.announcement import Announcement, Mood
+from app.models.run_state import Activity
 
 Open = Callable[[EngineTarget], Studio]
 
@@ -74,6 +76,23 @@ def test_what_tab_reaches_is_seen(open_studio: Open, qtbot: QtBot) -> None:
             qtbot.waitUntil(lambda: not focused.visibleRegion().isEmpty())  # noqa: B023
             seen.add(id(focused))
     assert len(seen) > 10
+
+
+def test_the_smallest_window_has_room_for_all_that_is_in_it(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    window = studio.window
+    window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
+    window.banner.announce(Announcement(mood=Mood.GOOD, sentence="Finished. " * 12, action=None, action_text=""))
+    window.resize(window.minimumSize())
+    needed = window.minimumSizeHint()
+    assert needed.width() <= 900 and needed.height() <= 600
+    for name, dock in window.docks.items():
+        window.show_panel(name)
+        qtbot.waitUntil(lambda: not dock.visibleRegion().isEmpty())  # noqa: B023
+        assert window.rect().contains(dock.geometry())
+    plots = window.plots_panel
+    assert plots.width() >= plots.minimumSizeHint().width() and plots.height() >= plots.minimumSizeHint().height()
 
 
 def test_the_side_keeps_its_width(open_studio: Open) -> None:

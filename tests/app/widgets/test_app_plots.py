@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
+import recorded_run
+from PySide6.QtCore import QPointF, QRectF
 from pytestqt.qtbot import QtBot
 
 from app.heartbeat import LoopMonitor
+from app.models.roofline import roofline
 from app.tokens import DARK, LIGHT
 from app.widgets.axes import ClockAxis, LogAxis
 from app.widgets.estimate_plot import EstimatePlot
+from app.widgets.line_names import NameBox, NamePlace, place_names
+from app.widgets.plot_frame import PlotFrame
+from app.widgets.roofline_plot import RooflinePlot
 from app.widgets.score_plot import POINTS_SHOWN, ScorePlot
+from app.widgets.stage_plot import StagePlot
+from tcl_core.domain import TaskState
+
+# What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+Show = Callable[[PlotFrame], PlotFrame]
 
 
 def drawn(plot: ScorePlot) -> int:
@@ -67,6 +82,85 @@ def test_estimate_is_drawn_on_a_logarithmic_axis_with_named_lines(qtbot: QtBot) 
     assert axis.tickStrings([100.0], 1.0, 50.0) == ["1:40"]
     plot.show_estimate(np.array([1.0]), np.array([50.0]), (("onnxruntime", 9.0),))
     assert plot.lines == ["onnxruntime 9.00 ms"]
+
+
+@pytest.fixture
+def narrow(qtbot: QtBot) -> Callable[[PlotFrame], PlotFrame]:
+    """Shows a plot as a window of 900 x 600 has it."""
+
+    def show(plot: PlotFrame) -> PlotFrame:
+        qtbot.addWidget(plot)
+        plot.apply_tokens(LIGHT)
+        plot.resize(266, 150)
+        plot.show()
+        qtbot.waitExposed(plot)
+        plot.grab()
+        return plot
+
+    return show
+
+
+def drawn_in(plot: PlotFrame, item: pg.TextItem) -> QRectF:
+    """Where a text is, in pixels of the plot's view."""
+    return item.mapRectToItem(plot.plot.getViewBox(), item.boundingRect())
+
+
+def test_names_of_lines_stay_in_a_small_plot_and_off_each_other_and_the_curve(narrow: Show) -> None:
+    plot = EstimatePlot(str)
+    x, y = np.linspace(0.0, 8.0, 9), np.linspace(17.1, 16.5, 9)
+    plot.show_estimate(x, y, (("untuned TVM", 412.0), ("onnxruntime", 11.6), ("tuned", 11.4)))
+    narrow(plot)
+    view = plot.plot.getViewBox()
+    names = [drawn_in(plot, line.label) for line in plot._lines.values()]
+    assert all(view.boundingRect().adjusted(-1, -1, 1, 1).contains(name) for name in names)
+    curve = view.mapFromView(QPointF(4.0, np.log10(16.8))).y()
+    assert not any(name.top() < curve < name.bottom() for name in names)
+    text = [name.adjusted(4, 4, -4, -4) for name in names]
+    assert not any(one.intersects(other) for one, other in combinations(text, 2))
+    assert "tuned 11.4" in plot.lines, "the axis names the unit"
+    plot.resize(640, 400)
+    plot.grab()
+    assert "tuned 11.4 ms" in plot.lines
+
+
+def test_a_names_cost_counts_other_names_lines_and_the_edges() -> None:
+    nothing = (np.empty(0), np.empty(0))
+    low, high = NameBox(90.0, 40.0, 20.0), NameBox(10.0, 40.0, 20.0)
+    assert place_names([], nothing, (200.0, 100.0)) == []
+    assert place_names([low, high], nothing, (200.0, 100.0)) == [NamePlace(), NamePlace(below=True)]
+    step = (np.array([0.0, 120.0, 200.0]), np.array([30.0, 80.0, 80.0]))
+    assert place_names([low], step, (200.0, 100.0)) == [NamePlace(left=True)], "the curve is at the right"
+    twin = NameBox(88.0, 40.0, 20.0)
+    assert place_names([NameBox(90.0, 40.0, 10.0), twin], nothing, (200.0, 120.0)) == [
+        NamePlace(below=True),
+        NamePlace(),
+    ]
+
+
+def test_an_axis_too_short_for_its_name_has_none(narrow: Show) -> None:
+    plot = narrow(ScorePlot(str))
+    left, bottom = (plot.plot.getAxis(side).label for side in ("left", "bottom"))
+    assert left.isVisible() and bottom.isVisible(), "both fit into the smallest window"
+    for label in (left, bottom):
+        assert plot.plot.sceneRect().contains(label.mapRectToScene(label.boundingRect().adjusted(4, 4, -4, -4)))
+    plot.resize(266, 100)
+    plot.grab()
+    assert not left.isVisible() and bottom.isVisible()
+    plot.resize(266, 200)
+    plot.grab()
+    assert left.isVisible()
+
+
+def test_what_is_written_at_the_roof_and_beside_bars_stays_in_a_small_plot(narrow: Show) -> None:
+    roof = RooflinePlot(str)
+    features = recorded_run.PLATFORM.features
+    roof.show_roofline(roofline([TaskState(task=task, best_s=1e-3) for task in recorded_run.tasks()], features))
+    stages = StagePlot()
+    stages.show_seconds([("search", 21.0), ("compile", 88.0)])
+    for plot, texts in ((roof, [roof._peak, roof._bandwidth]), (stages, stages._texts)):
+        narrow(plot)
+        view = plot.plot.getViewBox().boundingRect().adjusted(-1, -1, 1, 1)
+        assert all(view.contains(drawn_in(plot, text)) for text in texts)
 
 
 def test_an_empty_estimate_can_be_drawn(qtbot: QtBot) -> None:
