@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models import evaluation, wording
 from app.models.announcement import Announcement, Mood, WayOn
+from app.models.fixed_inputs import fixed_of
 from app.models.log_table import Entry, EntryKind
 from app.models.run_state import Activity, EngineHealth
 from app.models.studio import StudioModels
@@ -45,13 +46,15 @@ class CheckpointController(QObject):
         announced: an `Announcement` to show across the window.
         made, removed: path of a checkpoint that was just trained, learned, imported or restored, and of one that is
             gone.
-        shapes_told: the shapes a network was opened with, or that would open it.
+        fixed_told: what was fixed of the inputs of the network that was opened.
+        shapes_proposed: the shapes that would open a network.
     """
 
     announced = Signal(object)
     made = Signal(str)
     removed = Signal(str)
-    shapes_told = Signal(tuple)
+    fixed_told = Signal(object)
+    shapes_proposed = Signal(tuple)
 
     def __init__(self, models: StudioModels, engine: EngineThread, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -192,12 +195,12 @@ class CheckpointController(QObject):
                 case events.TrainingStopped():
                     self._end(Mood.NEUTRAL, event.sentence)
                 case NetworkOpened():
-                    self.shapes_told.emit(event.network.shapes)
+                    self.fixed_told.emit(fixed_of(event.network))
                 case Refused() | Crashed():
                     training.end()
                     self._keep_undo(event)
                     if isinstance(event, Refused) and event.shapes:
-                        self.shapes_told.emit(event.shapes)
+                        self.shapes_proposed.emit(event.shapes)
                 case EngineReady() | Finished():
                     self._resume_undo()
                     self.refresh()

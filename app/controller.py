@@ -16,8 +16,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models import library_wording, wording
 from app.models.announcement import Announcement, Mood, WayOn
+from app.models.fixed_inputs import NOTHING_FIXED, FixedInputs, fixed_of
 from app.models.log_table import Entry, EntryKind
-from app.models.run_request import RunRequest, Shapes
+from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth, OpenedNetwork
 from app.models.studio import StudioModels
 from app.run_feed import RunFeed
@@ -56,7 +57,7 @@ class Controller(QObject):
         self._path: str | None = None
         self._workspace = ""
         self._opening: str | None = None
-        self._wanted: tuple[str | None, str, int | None, Shapes] | None = None
+        self._wanted: tuple[str | None, str, int | None, FixedInputs] | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
         self._reopened: events.NetworkOpened | None = None
@@ -75,12 +76,12 @@ class Controller(QObject):
     # Intents
 
     def open_network(
-        self, path: str | None, target: str = "cpu", threads: int | None = None, shapes: Shapes = ()
+        self, path: str | None, target: str = "cpu", threads: int | None = None, fixed: FixedInputs = NOTHING_FIXED
     ) -> None:
         """Open an ONNX file, None for the bundled sample. While another is being opened, the last wish wins."""
         run = self._models.run
         if run.activity is Activity.OPENING:
-            self._wanted = (path, target, threads, shapes)
+            self._wanted = (path, target, threads, fixed)
             self._after_opening = None  # the run was asked for with the wish before
             return
         if held := wording.opening_held(run.activity):
@@ -90,14 +91,15 @@ class Controller(QObject):
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
         self.announced.emit(None)
-        self._engine.send(events.OpenNetwork(path=path, target=target, threads=threads, shapes=shapes))
+        opening = events.OpenNetwork(path=path, target=target, threads=threads)
+        self._engine.send(replace(opening, shapes=fixed.shapes, values=fixed.values))
         run.announce()
 
     def tune_sample(self, request: RunRequest) -> None:
         """Open the bundled sample network and start a run on it."""
         self.open_network(None, request.target, request.threads)
         if self._models.run.activity is Activity.OPENING:
-            self._after_opening = replace(request, shapes=())
+            self._after_opening = replace(request, fixed=NOTHING_FIXED)
 
     def start_run(self, request: RunRequest) -> None:
         """Tune the network on screen."""
@@ -107,8 +109,8 @@ class Controller(QObject):
         workspace = self._folder(request.workspace)
         self._settings.request = request
         self._show_workspace(workspace)
-        if self._opening != self._path:  # what was asked for last could not be opened: the shapes in the form are its
-            request = replace(request, shapes=run.opened.network.shapes)
+        if self._opening != self._path:  # what was asked for last could not be opened: the form fixes its inputs
+            request = replace(request, fixed=fixed_of(run.opened.network))
         config = request.config(self._path, workspace)
         budget = replace(config.budget, task_trials=self._models.tasks.task_trials)
         self._begin(
@@ -213,7 +215,7 @@ class Controller(QObject):
 
     def _network_opened(self, event: events.NetworkOpened) -> None:
         if self._models.run.busy:
-            self._reopened = event  # for its target and shapes; `RunStarted` follows and brings the tasks it names
+            self._reopened = event  # for its target and inputs; `RunStarted` follows and brings the tasks it names
             return
         if self._open_next_wish():
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import platformdirs
@@ -61,14 +61,14 @@ class Settings:
 
     @property
     def request(self) -> RunRequest:
-        """The form as it was left; workspace, checkpoint and shapes are not kept, since they belong to one network."""
+        """The form as it was left, but for what belongs to one network: workspace, checkpoint, fixed inputs."""
         kept = self._read_json("request")
         if not isinstance(kept, dict):
             return RunRequest()
         default = asdict(RunRequest())
-        known = {field.name for field in fields(RunRequest)} - {"workspace", "checkpoint", "shapes"}
+        known = {field.name for field in fields(RunRequest)} - {"workspace", "checkpoint", "fixed"}
         readable = {name: kept[name] for name in known & kept.keys() if _same_kind(kept[name], default[name], name)}
-        return RunRequest(**{**default, **readable})
+        return replace(RunRequest(), **readable)
 
     @request.setter
     def request(self, request: RunRequest) -> None:

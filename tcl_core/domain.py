@@ -1,8 +1,7 @@
 """What crosses a stage, a thread or a process: plain frozen data, picklable, with no heavy imports.
 
 The words are METHOD's: a *network* holds *tasks*; a task has *sketches*; a sketch's sampling instructions take
-*decisions*; task + sketch + decisions make a *candidate*; a measured candidate is a *record*, which belongs to one
-*platform*.
+*decisions*, which make a *candidate*; a measured one is a *record*, which belongs to one *platform*.
 """
 
 from __future__ import annotations
@@ -130,8 +129,8 @@ class Network:
     Attributes:
         name: the file's stem.
         path: where it was opened.
-        digest: SHA-256 (hex) of the model's bytes, external data included, and of what the user fixed.
-        shapes, values: the dimensions (``--shape``) and numbers (``--value``) that the user fixed, by input name.
+        digest: SHA-256 (hex) of the model's bytes, external data included, of `shapes` and of `values`.
+        shapes, values: dimensions (``--shape``) and numbers (``--value``) that the user fixed, by input name.
     """
 
     name: str

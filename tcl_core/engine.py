@@ -257,7 +257,7 @@ class _Engine:
 
         match command:
             case OpenNetwork():
-                config = NetworkConfig(shapes=command.shapes)
+                config = NetworkConfig(shapes=command.shapes, values=command.values)
                 yield open_network(command.path, command.target, command.threads, config).event()
             case StartRun():
                 token.while_held = partial(self._answer_questions, token)

@@ -221,6 +221,7 @@ class OpenNetwork:
     target: str = "cpu"
     threads: int | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

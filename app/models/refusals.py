@@ -15,6 +15,7 @@ _FIELDS = {
     "checkpoint": later("Checkpoint"),
     "cost-model": later("Cost model"),
     "shape": later("Shapes"),
+    "value": later("Values"),
     "target": later("Target"),
     "threads": later("Threads"),
     "workspace": later("Workspace"),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from app.translation import tr
+from app.models.fixed_inputs import FixedInputs
 from tcl_core.config import Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
 
-Shapes = tuple[tuple[str, tuple[int, ...]], ...]
-
-_SHAPE = re.compile(r"(?:--shape\s+)?(?P<name>[^\s=;]+)\s*=\s*(?P<sizes>\d+(?:\s*[,x]\s*\d+)*)")
 _PLAIN = SamplerConfig()
 
 
@@ -23,7 +19,7 @@ class RunRequest:
         threads: None for all physical cores.
         representativeness, diversity, uncertainty: weights of the sampler "rdu".
         checkpoint: as `RunConfig.checkpoint`.
-        shapes: dimensions fixed by the person, by input name; they belong to one network.
+        fixed: what the person fixed of the network's inputs.
         workspace: a folder, "" for the default.
     """
 
@@ -37,7 +33,7 @@ class RunRequest:
     uncertainty: float = _PLAIN.uncertainty
     cost_model: str = "mamba"
     checkpoint: str | None = None
-    shapes: Shapes = ()
+    fixed: FixedInputs = field(default_factory=FixedInputs)
     seed: int = 0
     workspace: str = ""
 
@@ -51,7 +47,7 @@ class RunRequest:
             seed=self.seed,
             budget=Budget(trials=self.trials, minutes=self.minutes),
             checkpoint=self.checkpoint,
-            network_config=NetworkConfig(shapes=self.shapes),
+            network_config=NetworkConfig(shapes=self.fixed.shapes, values=self.fixed.values),
             cost_model=CostModelConfig(name=self.cost_model),
             sampler=SamplerConfig(
                 name=self.sampler,
@@ -75,27 +71,7 @@ def request_of(config: RunConfig) -> RunRequest:
         uncertainty=config.sampler.uncertainty,
         cost_model=config.cost_model.name,
         checkpoint=config.checkpoint,
-        shapes=config.network_config.shapes,
+        fixed=FixedInputs(shapes=config.network_config.shapes, values=config.network_config.values),
         seed=config.seed,
         workspace=config.workspace,
     )
-
-
-def parse_shapes(text: str) -> Shapes:
-    """Shapes as a person writes them: ``x=1,3,224,224; mask=1x128``.
-
-    Raises:
-        ValueError: one sentence on the part that is no shape.
-    """
-    found = []
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        match = _SHAPE.fullmatch(part)
-        if match is None:
-            raise ValueError(tr("“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.", part=part))
-        found.append((match["name"], tuple(int(size) for size in re.findall(r"\d+", match["sizes"]))))
-    return tuple(found)
-
-
-def shapes_text(shapes: Shapes) -> str:
-    """What `parse_shapes` reads."""
-    return "; ".join(f"{name}={','.join(map(str, sizes))}" for name, sizes in shapes)

@@ -1,4 +1,4 @@
-"""What a run is to be: target, threads, budget, sampler, cost model, checkpoint, shapes, seed, workspace."""
+"""What a run is to be: target, threads, budget, sampler, cost model, checkpoint, fixed inputs, seed, workspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon
-from app.models.run_request import RunRequest, Shapes, parse_shapes, shapes_text
+from app.models.fixed_inputs import (
+    NOTHING_FIXED,
+    FixedInputs,
+    Shapes,
+    parse_shapes,
+    parse_values,
+    shapes_text,
+    values_text,
+)
+from app.models.run_request import RunRequest
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.widgets.checkpoint_box import CheckpointBox
@@ -37,6 +46,10 @@ _MODEL_HINT = later(
     "(MetaSchedule's own), random (no prediction)."
 )
 _SHAPES_HINT = later("Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened.")
+_VALUES_HINT = later(
+    "Inputs that stay the same, as in rate=16000; mask=1: they are constants then, no inputs of the library. They hold "
+    "when the network is opened."
+)
 _TARGETS = (
     ("cpu", later("This machine's processor")),
     ("cpu:x86-64-v2", later("Any x86-64 processor since 2009 (SSE4.2)")),
@@ -55,7 +68,7 @@ class RunForm(QWidget):
     """Holds a `RunRequest`.
 
     Signals: browse_requested, for a workspace folder; checkpoint_wanted, for a checkpoint's file; workspace_edited,
-    with the folder a person wrote; reopen_requested, with the shapes as they are now; changed.
+    with the folder a person wrote; reopen_requested, with the inputs fixed as they are now; changed.
     """
 
     browse_requested = Signal()
@@ -92,7 +105,10 @@ class RunForm(QWidget):
         self._shapes = QLineEdit()
         self._shapes.setPlaceholderText(tr("as in the file"))
         self._shapes.setToolTip(tr(_SHAPES_HINT))
-        self._shapes_problem = label("", "warn", wrap=True)
+        self._values = QLineEdit()
+        self._values.setPlaceholderText(tr("none is fixed"))
+        self._values.setToolTip(tr(_VALUES_HINT))
+        self._fixed_problem = label("", "warn", wrap=True)
         for field in (self._threads, self._minutes, self._trials, self._seed):
             # Padding from the style sheet does not reach the field inside a spin box.
             field.lineEdit().setTextMargins(5, 0, 0, 0)
@@ -106,7 +122,7 @@ class RunForm(QWidget):
         self.more_button = QPushButton()
         self.more_button.setObjectName("link")
         self.more_button.setCheckable(True)
-        self.more_button.setToolTip(tr("Threads, weights of the sampler, shapes of dynamic inputs, seed"))
+        self.more_button.setToolTip(tr("Threads, weights of the sampler, shapes and values of inputs, seed"))
         self.more_button.toggled.connect(self._show_rare)
         self._rare: list[QWidget] = []
         self._lay_out()
@@ -123,8 +139,9 @@ class RunForm(QWidget):
         self._weights.changed.connect(self.changed)
         self.checkpoint.chosen.connect(self.changed)
         self.checkpoint.browse_requested.connect(self.checkpoint_wanted)
-        self._shapes.textChanged.connect(self._judge_shapes)
-        self._shapes.returnPressed.connect(self._reopen)
+        for line in (self._shapes, self._values):
+            line.textChanged.connect(self._judge_fixed)
+            line.returnPressed.connect(self._reopen)
         self._workspace.editingFinished.connect(lambda: self.workspace_edited.emit(self.request.workspace))
 
     def _lay_out(self) -> None:
@@ -149,6 +166,7 @@ class RunForm(QWidget):
             (tr("Threads"), self._threads),
             (tr("Weights"), self._weights),
             (tr("Shapes"), self._shapes),
+            (tr("Values"), self._values),
             (tr("Seed"), self._seed),
         )
         for number, (text, field) in enumerate(fields):
@@ -163,9 +181,9 @@ class RunForm(QWidget):
             if number >= _USUAL:
                 self._rare += [caption, field]
         self._workspace.setAccessibleName(tr("Workspace folder"))
-        form.addWidget(self._shapes_problem, len(fields) + 1, 0, 1, 2)
+        form.addWidget(self._fixed_problem, len(fields) + 1, 0, 1, 2)
         self._show_rare(False)
-        self._shapes_problem.hide()
+        self._fixed_problem.hide()
 
     @property
     def request(self) -> RunRequest:
@@ -182,7 +200,7 @@ class RunForm(QWidget):
             uncertainty=uncertainty,
             cost_model=self._cost_model.currentText(),
             checkpoint=self.checkpoint.checkpoint,
-            shapes=self._read_shapes()[0],
+            fixed=self._read_fixed()[0],
             seed=self._seed.value(),
             workspace=_folder(self._workspace.text()),
         )
@@ -197,7 +215,7 @@ class RunForm(QWidget):
         self._weights.set_weights((request.representativeness, request.diversity, request.uncertainty))
         self._cost_model.setCurrentText(request.cost_model)
         self.checkpoint.set_checkpoint(request.checkpoint)
-        self.set_shapes(request.shapes)
+        self.set_fixed(request.fixed)
         self._seed.setValue(request.seed)
         self.set_workspace(request.workspace)
 
@@ -205,6 +223,13 @@ class RunForm(QWidget):
         """Fill in the workspace alone."""
         self._workspace.setText(folder)
         self._workspace.setCursorPosition(len(folder))
+
+    def set_fixed(self, fixed: FixedInputs) -> None:
+        """Fill in what is fixed of the inputs alone, and show it where there is any."""
+        self.set_shapes(fixed.shapes)
+        self._values.setText(values_text(fixed.values))
+        if fixed.values:
+            self.more_button.setChecked(True)
 
     def set_shapes(self, shapes: Shapes) -> None:
         """Fill in the shapes alone, and show them where there are any."""
@@ -228,18 +253,19 @@ class RunForm(QWidget):
     @property
     def problem(self) -> str:
         """What is wrong with the form, one sentence; "" when it can be used."""
-        return self._read_shapes()[1]
+        return self._read_fixed()[1]
 
-    def _read_shapes(self) -> tuple[Shapes, str]:
+    def _read_fixed(self) -> tuple[FixedInputs, str]:
         try:
-            return parse_shapes(self._shapes.text()), ""
+            shapes, values = parse_shapes(self._shapes.text()), parse_values(self._values.text())
         except ValueError as error:
-            return (), str(error)
+            return NOTHING_FIXED, str(error)
+        return FixedInputs(shapes=shapes, values=values), ""
 
-    def _judge_shapes(self) -> None:
+    def _judge_fixed(self) -> None:
         problem = self.problem
-        self._shapes_problem.setText(problem)
-        self._shapes_problem.setVisible(bool(problem))
+        self._fixed_problem.setText(problem)
+        self._fixed_problem.setVisible(bool(problem))
         self.changed.emit()
 
     def _reopen(self) -> None:

@@ -49,7 +49,7 @@ def _answer_open(connection: Connection, command: events.OpenNetwork) -> None:
         return
     network = recorded_run.NETWORK
     if path is not None:
-        network = replace(network, name=Path(path).stem, path=path, shapes=command.shapes)
+        network = replace(network, name=Path(path).stem, path=path, shapes=command.shapes, values=command.values)
     connection.send(recorded_run.opened(network))
 
 

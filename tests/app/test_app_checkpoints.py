@@ -22,7 +22,6 @@ from app.jobs.engine_process import EngineTarget
 from app.jobs.engine_thread import EngineLoss
 from app.models.announcement import Announcement, WayOn
 from app.models.checkpoint_table import BRANCH_ROLE, CheckpointColumn
-from app.models.run_request import RunRequest, request_of
 from app.models.run_state import Activity, EngineHealth
 from app.models.studio import StudioModels
 from app.views.checkpoints_panel import CheckpointsPanel
@@ -361,38 +360,3 @@ def test_budgets_of_tasks_are_part_of_the_check(studio: Studio) -> None:
     tasks.set_task_trials([(key, 20) for key in keys])
     assert "300 take about 2:30 here" in run_panel._check.text(), "the tasks' budgets end the run before its own does"
     assert run_panel._check.objectName() == "muted"
-
-
-def test_a_configuration_becomes_the_request_it_was_made_of() -> None:
-    request = RunRequest(
-        target="cpu:x86-64-v3",
-        threads=2,
-        minutes=None,
-        trials=64,
-        sampler="kcenter",
-        uncertainty=0.7,
-        cost_model="lstm",
-        checkpoint="none",
-        shapes=(("x", (1, 8)),),
-        seed=3,
-        workspace="/w",
-    )
-    assert request_of(request.config("a.onnx", "/w")) == request
-
-
-def test_shapes_a_refusal_proposes_are_filled_in(studio: Studio, qtbot: QtBot) -> None:
-    shapes = (("x", (1, 128)), ("mask", (1, 128)))
-    studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
-    form = studio.window.run_panel.form
-    assert form.request.shapes == shapes and form._shapes.isVisible()
-    qtbot.mouseClick(form.more_button, Qt.MouseButton.LeftButton)
-    assert not form._shapes.isVisible()
-
-
-def test_shapes_are_read_or_the_form_says_what_is_wrong(studio: Studio) -> None:
-    run_panel = studio.window.run_panel
-    run_panel.form._shapes.setText("x = 1, 3,224,224; mask=1x128")
-    assert run_panel.form.request.shapes == (("x", (1, 3, 224, 224)), ("mask", (1, 128)))
-    run_panel.form._shapes.setText("x: 1")
-    assert "“x: 1” is no shape" in run_panel.form._shapes_problem.text()
-    assert not run_panel._start.isEnabled()

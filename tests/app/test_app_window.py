@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
+from app.models.fixed_inputs import FixedInputs
 from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth
 from app.settings import Settings
@@ -266,18 +267,20 @@ def test_refusal_is_a_sentence_in_a_panel(open_studio: Open, qtbot: QtBot) -> No
     assert studio.models.log.entry(0).kind == "refused"
 
 
-def test_shapes_of_a_file_that_could_not_be_opened_are_not_the_networks(open_studio: Open, qtbot: QtBot) -> None:
+def test_fixed_inputs_of_a_file_that_could_not_be_opened_are_not_the_networks(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.telling)
     form = studio.window.run_panel.form
-    form.set_shapes((("x", (1, 8)),))
-    studio.controller.open_network("/networks/good.onnx", shapes=(("x", (1, 8)),))
+    fixed = FixedInputs(shapes=(("x", (1, 8)),), values=(("rate", (2.0,)),))
+    form.set_fixed(fixed)
+    studio.controller.open_network("/networks/good.onnx", fixed=fixed)
     qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
     studio.controller.open_network("/networks/broken.onnx")
     qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text, timeout=WAIT_MS)
-    form.set_shapes((("y", (2, 2)),))
+    form.set_fixed(FixedInputs(shapes=(("y", (2, 2)),)))
     studio.window.actions_.start.trigger()
     assert studio.controller._config is not None
-    assert studio.controller._config.network_config.shapes == (("x", (1, 8)),)
+    config = studio.controller._config.network_config
+    assert (config.shapes, config.values) == (fixed.shapes, fixed.values)
 
 
 def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: QtBot) -> None:

@@ -16,6 +16,7 @@ from tcl_core.what_if_events import WhatIfRefused
     [
         ("choose another folder with --workspace.", "choose another folder with “Workspace”."),
         ("fix it, for example with --shape x=1,3,224,224.", "fix it, for example with “Shapes” x=1,3,224,224."),
+        ("fix their input by --value", "fix their input by “Values”"),
         ("begin with `tune --checkpoint none`.", "begin with `tune --checkpoint none`."),
         ("choose another --cost-model, or --out.", "choose another “Cost model”, or --out."),
         ("the words --workspaces and -shape.", "the words --workspaces and -shape."),
