@@ -131,7 +131,10 @@ class MultiTask(PlatformLearner):
         cancel: CancelToken | None = None,
         old: Sequence[PlatformData] = (),
     ) -> LearnReport:
-        """See `PlatformLearner.learn`. Passes go over all platforms; the best has the best mean over them."""
+        """See `PlatformLearner.learn`. Passes go over all platforms; the best has the best mean over them.
+
+        As many passes as a learner of one platform takes: `OfflineConfig.most_steps` are of each platform.
+        """
         started = time.perf_counter()
         missing = set(self._learned) - {each.platform for each in (*old, data)}
         if missing:
@@ -150,7 +153,7 @@ class MultiTask(PlatformLearner):
             phase = run_phase(
                 "train",
                 Joint(trunk, groups),
-                self._offline,
+                replace(self._offline, most_steps=self._offline.most_steps * len(every)),
                 appraise=lambda: _appraise(trunk, every),
                 rng=np.random.default_rng([self._seed, len(every)]),
                 watched=Watched(watch=watch, cancel=cancel),

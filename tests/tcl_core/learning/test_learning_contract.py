@@ -47,6 +47,17 @@ def test_before_anything_was_learned_scores_say_nothing(name):
 
 
 @ALL
+def test_passes_are_as_many_however_many_platforms_are_learned(name):
+    """Else a table would compare learners that were taught for unequal lengths."""
+    offline = replace(QUICK, epochs=6, most_steps=4, patience=6, tasks_per_step=1)
+    config = replace(QUICK_LEARNER, progress=offline, compress=offline)
+    taught = make_learner(name, config, COST_MODEL, offline, LAYOUT, 0)
+    first = taught.learn(data("a"))
+    second = taught.learn(data("b"), old=[data("a")])
+    assert [first.phases[0].epochs, second.phases[0].epochs] == [2, 2]
+
+
+@ALL
 def test_two_platforms_are_learned_and_known_and_unknown_ones_answered(name):
     taught, seen = learner(name), []
     first = taught.learn(data("a"), watch=seen.append)
