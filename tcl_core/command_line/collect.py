@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
-from tcl_core.command_line.paths import absolute
+from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import TEACHING, CollectConfig, NetworkConfig
 from tcl_core.errors import Interrupted
@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.tuner.collect import Collector
 
     config = CollectConfig(
-        networks=tuple(absolute(network) for network in arguments.networks),
+        networks=tuple(absolute_network(network) for network in arguments.networks),
         workspace=absolute(arguments.workspace),
         target=arguments.target,
         threads=arguments.threads,

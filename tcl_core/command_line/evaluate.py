@@ -12,7 +12,7 @@ from tcl_core.command_line.checkpoint_choice import checkpoint_file
 from tcl_core.command_line.evaluation_watch import EvaluationWatch
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
-from tcl_core.command_line.paths import absolute
+from tcl_core.command_line.paths import absolute_network
 from tcl_core.destinations import check_folder
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     folder = Path(arguments.dataset) if arguments.dataset else bundled_dataset_path()
     cache = user_cache_path("tcl-studio", appauthor=False) / "evaluate"
     tuning = TuningConfig(
-        networks=tuple(absolute(network) for network in arguments.network) or (None,),
+        networks=tuple(absolute_network(network) for network in arguments.network) or (None,),
         checkpoint=checkpoint_file(arguments.checkpoint, None),
         trials=arguments.trials or TuningConfig.trials,
     )

@@ -15,7 +15,21 @@ def absolute(path: str | Path) -> str:
     Raises:
         UserError: its links lead in a circle, or a folder on the way to it has a name that is not UTF-8.
     """
-    followed = os.path.realpath(path)
+    return _checked(path, os.path.realpath(path))
+
+
+def absolute_network(path: str | Path) -> str:
+    """The path of a network from the root on, itself not followed where it is a link: its own name is the network's,
+    and its weights lie beside it. In the cache of Hugging Face links lead to files that are named after their digest.
+
+    Raises:
+        UserError: see `absolute`.
+    """
+    named = Path(path)
+    return _checked(path, str(Path(os.path.realpath(named.parent)) / named.name))
+
+
+def _checked(path: str | Path, followed: str) -> str:
     if not is_utf8(followed):
         raise UserError("path", f"{readable(followed)} has a name that is not UTF-8; rename it.")
     try:

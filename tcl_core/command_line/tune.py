@@ -14,7 +14,7 @@ from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import make_parser
-from tcl_core.command_line.paths import absolute
+from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
 from tcl_core.errors import UserError
@@ -58,7 +58,7 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
     usual = user_data_path("tcl-studio", appauthor=False) / "workspaces" / name
     workspace = absolute(arguments.workspace or usual)
     return RunConfig(
-        network=absolute(arguments.network) if arguments.network else None,
+        network=absolute_network(arguments.network) if arguments.network else None,
         workspace=workspace,
         target=arguments.target,
         threads=arguments.threads,

@@ -9,7 +9,6 @@ from typing import Any
 
 import onnx
 import onnx.checker
-import onnx.external_data_helper as external
 import onnx.helper
 import onnx.shape_inference
 from google.protobuf.message import DecodeError
@@ -19,6 +18,7 @@ from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
 from tcl_core.network.conditions import take_branches
+from tcl_core.network.external_data import external_files, load_external
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.simplify import fold_constants
@@ -60,7 +60,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     del content
     _check_versions(path, model)
     digest = _digest(path, model, config)
-    _load_external(path, model)
+    load_external(path, model)
     if model.ByteSize() > _LIMIT_BYTES:
         raise UserError(
             "network", f"'{path}' is larger than 2 GB, the most that ONNX keeps in one message; export a smaller part."
@@ -139,51 +139,15 @@ def _check_versions(path: Path, model: Any) -> None:
         )
 
 
-def _external_files(path: Path, model: Any) -> list[Path]:
-    """The external-data files of a model, sorted.
-
-    Raises:
-        UserError: one is missing or lies outside the model's folder.
-    """
-    found: dict[Path, None] = {}
-    folder = path.parent.resolve()
-    for tensor in external._get_all_tensors(model):
-        if not external.uses_external_data(tensor):
-            continue
-        location = external.ExternalDataInfo(tensor).location
-        file = (folder / location).resolve()
-        if not file.is_relative_to(folder):
-            raise UserError(
-                "network",
-                f"Tensor '{tensor.name}' of '{path}' wants the file '{location}' outside the model's folder; "
-                "put it beside the model.",
-            )
-        if not file.is_file():
-            raise UserError(
-                "network", f"'{path}' keeps its weights in '{location}', which is missing; put it beside the model."
-            )
-        found[file] = None
-    return sorted(found)
-
-
 def _digest(path: Path, model: Any, config: NetworkConfig) -> str:
     digest = hashlib.sha256()
-    for file in (path, *_external_files(path, model)):
+    for file in (path, *external_files(path, model)):
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     digest.update(repr(sorted(config.shapes)).encode())
     if config.values:
         digest.update(repr(sorted(config.values)).encode())
     return digest.hexdigest()
-
-
-def _load_external(path: Path, model: Any) -> None:
-    try:
-        external.load_external_data_for_model(model, str(path.parent.resolve()))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise UserError(
-            "network", f"The external data of '{path}' cannot be read ({first_line(error)}); copy it again."
-        ) from error
 
 
 def _require_native_types(model: Any) -> None:

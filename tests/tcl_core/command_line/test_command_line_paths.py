@@ -9,7 +9,9 @@ import pytest
 
 from tcl_core.command_line import main
 from tcl_core.command_line.main import BAD_INPUT
-from tcl_core.command_line.paths import absolute
+from tcl_core.command_line.parser import make_parser
+from tcl_core.command_line.paths import absolute, absolute_network
+from tcl_core.command_line.tune import make_config
 from tcl_core.errors import UserError
 from tests.tcl_core.command_line.test_command_line_main import sentence
 
@@ -19,6 +21,19 @@ Capsys = pytest.CaptureFixture[str]
 def test_links_are_followed_and_nothing_need_be_there(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("folder")
     assert absolute(tmp_path / "link" / "net.onnx") == str(tmp_path.resolve() / "folder" / "net.onnx")
+
+
+def test_the_links_of_a_network_are_kept_and_those_of_its_folder_followed(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "folder" / "net.onnx").symlink_to("../blobs/aaaa1111")
+    assert absolute_network(tmp_path / "link" / "net.onnx") == str(tmp_path.resolve() / "folder" / "net.onnx")
+
+
+def test_a_run_takes_the_link_to_its_network_as_it_was_named(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").symlink_to("aaaa1111")
+    config = make_config(make_parser().parse_args(["tune", str(tmp_path / "net.onnx")]))
+    assert config.network == str(tmp_path.resolve() / "net.onnx")
 
 
 @pytest.mark.parametrize(

@@ -60,36 +60,6 @@ def test_missing_files_and_folders_are_told_apart(tmp_path: Path) -> None:
     assert "is a folder" in refusal(tmp_path)
 
 
-def test_external_data_is_loaded_and_counts_for_the_digest(tools: Any) -> None:
-    options = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 0}
-    path = tools.save(tools.dense(), **options)
-    first = load_network(path, NetworkConfig())
-    weight = onnx.numpy_helper.to_array(first.model.graph.initializer[0])
-    np.testing.assert_array_equal(weight, np.arange(12, dtype=np.float32).reshape(4, 3))
-    data = bytearray((path.parent / "weights.bin").read_bytes())
-    data[-1] ^= 1
-    (path.parent / "weights.bin").write_bytes(data)
-    assert load_network(path, NetworkConfig()).network.digest != first.network.digest
-
-
-def test_missing_external_data_is_named(tools: Any) -> None:
-    path = tools.save(tools.dense(), save_as_external_data=True, location="weights.bin", size_threshold=0)
-    (path.parent / "weights.bin").unlink()
-    assert "'weights.bin', which is missing" in refusal(path)
-
-
-def test_external_data_outside_the_folder_is_refused(tools: Any) -> None:
-    path = tools.save(tools.dense(), save_as_external_data=True, location="weights.bin", size_threshold=0)
-    path.write_bytes(path.read_bytes().replace(b"weights.bin", b"../ghts.bin"))
-    assert "outside the model's folder" in refusal(path)
-
-
-def test_short_external_data_is_refused(tools: Any) -> None:
-    path = tools.save(tools.dense(), save_as_external_data=True, location="weights.bin", size_threshold=0)
-    (path.parent / "weights.bin").write_bytes(b"1234")
-    assert "external data" in refusal(path)
-
-
 def test_a_dynamic_dimension_is_named_with_the_flag_that_fixes_it(tools: Any) -> None:
     sentence = refusal(tools.save(tools.dense(batch="batch")))
     assert "Dimension 0 ('batch') of input 'x'" in sentence
