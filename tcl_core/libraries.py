@@ -106,7 +106,8 @@ class LibraryTask:
 
     Attributes:
         latency_s: of the record that was applied; None for a fallback.
-        fallback: why the task runs untuned; "" when its best record was applied.
+        fallback: why the task runs untuned; "" when a record was applied.
+        passed_over: faster records that no longer apply; 0 when the best one was applied.
     """
 
     key: str
@@ -114,6 +115,14 @@ class LibraryTask:
     weight: int
     latency_s: float | None
     fallback: str = ""
+    passed_over: int = 0
+
+    @property
+    def without(self) -> str:
+        """Which faster records it does without, in words; "" for none."""
+        if self.passed_over < 2:
+            return "without its best record, which no longer applies" if self.passed_over else ""
+        return f"without its {self.passed_over} best records, which no longer apply"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,7 @@ def library_json(report: LibraryReport) -> dict[str, Any]:
         "library": report.path,
         "tuned_tasks": report.tuned_tasks,
         "fallback_tasks": list(report.fallback_tasks),
+        "passed_over_records": {task.name: task.passed_over for task in report.tasks if task.passed_over},
     }
 
 
@@ -54,6 +55,8 @@ def show_library(report: LibraryReport, output: Output) -> None:
     for task in report.tasks:
         if task.fallback:
             output.result.print(f"not tuned: {task.name} ({task.fallback})", soft_wrap=True)
+        elif task.without:
+            output.result.print(f"tuned: {task.name} ({task.without})", soft_wrap=True)
     if report.path is not None or report.tuned is not None:
         output.result.print(f"library: {report.path or 'not exported'}", soft_wrap=True)
 

@@ -52,22 +52,22 @@ class BuiltLibrary:
     tasks: tuple[LibraryTask, ...]
 
 
-def build_tuned(module: Any, target_json: str, records: Mapping[str, Record], tasks: Sequence[Task]) -> BuiltLibrary:
-    """Build a fused module with the given record of each task.
+def build_tuned(
+    module: Any, target_json: str, records: Mapping[str, Sequence[Record]], tasks: Sequence[Task]
+) -> BuiltLibrary:
+    """Build a fused module with the first record of each task that applies.
 
     Args:
         module: fused relax `IRModule`, whose functions `tasks` were extracted from.
-        records: by task key; failures and records without a trace count as none.
+        records: by task key, fastest first; failures and records without a trace count as none.
 
     Raises:
         UserError: TVM cannot compile the network for this target.
     """
     target = Target(json.loads(target_json))
     database = meta_schedule.database.MemoryDatabase()
-    for task in tasks:
-        record = records.get(task.key)
-        if record is not None:
-            _commit(database, task, record, target)
+    usable = {task.key: [one for one in records.get(task.key, ()) if _usable(one)] for task in tasks}
+    places = {task.key: _commit_first(database, task, usable[task.key], target) for task in tasks}
     keys = _keys(module)
     with target, database, tvm.transform.PassContext(opt_level=3):
         scheduled = relax.transform.MetaScheduleApplyDatabase()(module)
@@ -75,16 +75,18 @@ def build_tuned(module: Any, target_json: str, records: Mapping[str, Record], ta
     return BuiltLibrary(
         executable=_compile(_schedule_rest(scheduled, target), target),
         target_json=target_json,
-        tasks=tuple(_used(task, records.get(task.key), task.key in applied) for task in tasks),
+        tasks=tuple(_used(task, usable[task.key], places[task.key] if task.key in applied else None) for task in tasks),
     )
 
 
-def _used(task: Task, record: Record | None, applied: bool) -> LibraryTask:
+def _used(task: Task, records: Sequence[Record], place: int | None) -> LibraryTask:
     known = LibraryTask(key=task.key, name=task.name, weight=task.weight, latency_s=None)
-    if applied and record is not None:
-        return replace(known, latency_s=record.latency_s)
-    usable = record is not None and _usable(record)
-    return replace(known, fallback="its best record no longer applies" if usable else "no record that ran")
+    if place is not None:
+        return replace(known, latency_s=records[place].latency_s, passed_over=place)
+    if not records:
+        return replace(known, fallback="no record that ran")
+    several = f"its {len(records)} best records no longer apply"
+    return replace(known, fallback=several if len(records) > 1 else "its best record no longer applies")
 
 
 def _usable(record: Record) -> bool:
@@ -138,10 +140,13 @@ def _quiet_take(builder: Any, call: Any) -> Any:
     return builder.call_te(take, data, indices, primfunc_name_hint="take")
 
 
-def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
+def _commit_first(database: Any, task: Task, records: Sequence[Record], target: Any) -> int | None:
+    """Put the first record into the database that applies; its place, None where none does."""
+    return next((place for place, record in enumerate(records) if _commit(database, task, record, target)), None)
+
+
+def _commit(database: Any, task: Task, record: Record, target: Any) -> bool:
     """Put a record into the database, unless its trace does not apply (any more)."""
-    if not _usable(record):
-        return
     if "Tensorize" in record.trace_json:
         import_tensor_intrinsics(str(target.kind.name))
     # Each its own: a schedule may write into the module it is made from (`space.recipes.Recipe.spoils`).
@@ -150,7 +155,7 @@ def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
     try:
         Trace.apply_json_to_schedule(json.loads(record.trace_json), schedule)
     except _REPLAY_ERRORS:
-        return
+        return False
     workload = database.commit_workload(module)
     arguments = meta_schedule.arg_info.ArgInfo.from_entry_func(module, remove_preproc=False)
     database.commit_tuning_record(
@@ -158,6 +163,7 @@ def _commit(database: Any, task: Task, record: Record, target: Any) -> None:
             schedule.trace, workload, [float(latency) for latency in record.latencies_s], target, arguments
         )
     )
+    return True
 
 
 def _keys(module: Any) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,7 +48,7 @@ def make_library(
     loaded_model: Any,
     imported: TunableNetwork,
     platform: Platform,
-    records: Mapping[str, Record],
+    records: Mapping[str, Sequence[Record]],
     out: Path | None,
     config: LibraryConfig,
     cancel: CancelToken | None = None,
@@ -58,7 +58,7 @@ def make_library(
 
     Args:
         loaded_model: `onnx.ModelProto` as it was opened: what onnxruntime and stock TVM run.
-        records: the best record of each task, by task key.
+        records: the best records of each task, fastest first, by task key.
         out: the bundle's folder; None to build, check and time only (that works without a C compiler).
         timed: whether to time it; without, stock TVM is not built either.
 

@@ -27,6 +27,7 @@ class TaskFacts:
         best_s: latency of the best record in seconds, None without a success.
         share: of the sum of weight x best over all tasks, in [0, 1].
         fallback: why it runs untuned in the library, "" where it does not, None without a library.
+        without: which faster records the library does without, in words; "" for none.
     """
 
     task: Task
@@ -36,6 +37,7 @@ class TaskFacts:
     best_s: float | None
     share: float | None
     fallback: str | None
+    without: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ def _task_facts(
     for key, latency_s in _successes(records):
         bests[key] = min(latency_s, bests.get(key, math.inf))
     whole_s = sum(task.weight * bests.get(task.key, 0.0) for task in tasks)
-    used = {task.key: task.fallback for task in library.tasks} if library else {}
+    used = {task.key: task for task in library.tasks} if library else {}
     facts = [
         TaskFacts(
             task=task,
@@ -164,7 +166,8 @@ def _task_facts(
             earlier=total[task.key] - trials[task.key],
             best_s=bests.get(task.key),
             share=task.weight * bests[task.key] / whole_s if task.key in bests else None,
-            fallback=used.get(task.key),
+            fallback=used[task.key].fallback if task.key in used else None,
+            without=used[task.key].without if task.key in used else "",
         )
         for task in tasks
     ]

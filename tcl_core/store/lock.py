@@ -14,6 +14,8 @@ import time
 import weakref
 from pathlib import Path
 
+from tcl_core.store.refusals import refusal
+
 _ATTEMPTS = 10
 _PAUSE_S = 0.02
 
@@ -74,6 +76,25 @@ def held_since(path: Path) -> float | None:
         return None if _try_lock(descriptor, exclusive=False) else os.fstat(descriptor).st_mtime
     finally:
         os.close(descriptor)
+
+
+def lock_workspace(lock: Path, workspace: Path) -> WriterLock:
+    """The lock of the workspace in a folder.
+
+    Raises:
+        UserError: another run has it, or a folder lies in its place.
+        OSError: the file cannot be created or written.
+    """
+    if lock.is_dir():  # the system's word for it differs, and may be that of a workspace that cannot be written
+        raise refusal(f"{lock} is a folder, and a workspace has its lock there; move it away and start again.")
+    try:
+        return WriterLock(lock)
+    except Locked as locked:
+        holder = "another run" if locked.pid is None else f"another run (process {locked.pid})"
+        raise refusal(
+            f"The workspace {workspace} is in use by {holder}; wait for it, stop it, or choose another folder with "
+            "--workspace."
+        ) from locked
 
 
 def _release(lock: WriterLock | None) -> None:

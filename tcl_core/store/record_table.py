@@ -28,7 +28,7 @@ _INSERT = (
 )
 BEST = (
     f"SELECT {_COLUMNS} FROM records WHERE platform = ? AND task_key = ? AND latency_s IS NOT NULL "
-    "ORDER BY latency_s, id LIMIT 1"
+    "ORDER BY latency_s, id LIMIT ?"
 )
 FASTEST = (
     "SELECT sketch, decisions FROM records WHERE platform = ? AND task_key = ? AND latency_s IS NOT NULL "
@@ -118,14 +118,12 @@ def one(connection: sqlite3.Connection, candidate: Candidate, platform: str) -> 
     return None if row is None else _from_row(row)
 
 
-def best(connection: sqlite3.Connection, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:
-    """The success of lowest median latency per task; of equals the earliest."""
-    found = {}
-    for task_key in task_keys:
-        row = connection.execute(BEST, (platform, task_key)).fetchone()
-        if row is not None:
-            found[task_key] = _from_row(row)
-    return found
+def best(
+    connection: sqlite3.Connection, platform: str, task_keys: Sequence[str], count: int
+) -> dict[str, tuple[Record, ...]]:
+    """The successes of lowest median latency per task, as many as `count`; of equals the earliest."""
+    rows = {task_key: connection.execute(BEST, (platform, task_key, count)).fetchall() for task_key in task_keys}
+    return {task_key: tuple(map(_from_row, found)) for task_key, found in rows.items() if found}
 
 
 def fastest(connection: sqlite3.Connection, task_key: str, platform: str, count: int) -> tuple[Candidate, ...]:

@@ -21,7 +21,7 @@ from tcl_core.libraries import LibraryReport
 from tcl_core.store import checkpoint_table, default_table, network_table, record_table, repeat_table, run_table
 from tcl_core.store.checkpoint_table import CheckpointRow
 from tcl_core.store.connect import connect_reader, connect_writer
-from tcl_core.store.lock import Locked, WriterLock, held_since
+from tcl_core.store.lock import WriterLock, held_since, lock_workspace
 from tcl_core.store.refusals import corrupt, refusal, translating
 
 DATABASE = "workspace.sqlite"
@@ -74,7 +74,7 @@ class Workspace:
                 return cls(path, connect_reader(path / DATABASE), None)
             for folder in _FOLDERS:
                 (path / folder).mkdir(parents=True, exist_ok=True)
-            lock = _take_lock(path)
+            lock = lock_workspace(path / LOCK, path)
             try:
                 return cls(path, connect_writer(path / DATABASE), lock)
             except BaseException:
@@ -203,7 +203,13 @@ class Workspace:
     def best_records(self, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:
         """The success of lowest median latency, by task; tasks without one are left out."""
         with self._reading() as connection:
-            return record_table.best(connection, platform, task_keys)
+            found = record_table.best(connection, platform, task_keys, 1)
+        return {task_key: record for task_key, (record,) in found.items()}
+
+    def fastest_records(self, platform: str, task_keys: Sequence[str], count: int) -> dict[str, tuple[Record, ...]]:
+        """The successes of lowest median latency, fastest first, by task; tasks without one are left out."""
+        with self._reading() as connection:
+            return record_table.best(connection, platform, task_keys, count)
 
     def fastest(self, task_key: str, platform: str, count: int) -> tuple[Candidate, ...]:
         """The candidates of lowest median latency, fastest first."""
@@ -375,20 +381,6 @@ class Workspace:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-
-def _take_lock(path: Path) -> WriterLock:
-    lock = path / LOCK
-    if lock.is_dir():  # the system's word for it differs, and may be that of a workspace that cannot be written
-        raise refusal(f"{lock} is a folder, and a workspace has its lock there; move it away and start again.")
-    try:
-        return WriterLock(lock)
-    except Locked as locked:
-        holder = "another run" if locked.pid is None else f"another run (process {locked.pid})"
-        raise refusal(
-            f"The workspace {path} is in use by {holder}; wait for it, stop it, or choose another folder with "
-            "--workspace."
-        ) from locked
 
 
 def _file_name(name: str) -> str:

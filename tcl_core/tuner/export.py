@@ -1,4 +1,4 @@
-"""From records to a tuned library: the best record of every task, built, checked, timed and exported."""
+"""From records to a tuned library: the best of every task that still applies, built, checked, timed and exported."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, 
 from tcl_core.store import RunRow, Workspace
 from tcl_core.store.run_choice import choose_network, newest_run
 from tcl_core.tuner.opening import Opened, open_network, with_stored_tasks
+
+_TRIED = 8
+"""Records of a task that are tried in turn: what was imported, or made by another version, may not apply here."""
 
 
 def usual_folder(workspace: Workspace, opened: Opened) -> Path | None:
@@ -45,7 +48,7 @@ def build_library(
 ) -> LibraryReport:
     """Build the library of an opened network from the workspace's best records. For the rest see `make_library`."""
     platform = opened.platform
-    records = workspace.best_records(platform.fingerprint, [task.key for task in opened.tasks])
+    records = workspace.fastest_records(platform.fingerprint, [task.key for task in opened.tasks], _TRIED)
     return make_library(
         loaded_model=opened.loaded.model,
         imported=opened.imported,

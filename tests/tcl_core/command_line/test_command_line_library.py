@@ -100,6 +100,13 @@ def test_a_program_reads_one_object(engine: Engine, capsys: pytest.CaptureFixtur
     assert (told["tuned_tasks"], told["fallback_tasks"]) == (2, ["fused_mean"])
 
 
+def test_a_task_that_does_without_its_best_record_is_named(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *others = library_samples.report().tasks
+    engine.report = library_samples.report(tasks=(replace(first, passed_over=1), *others))
+    main(["verify", "--workspace", "w"])
+    assert "tuned: fused_a1 (without its best record, which no longer applies)" in capsys.readouterr().out
+
+
 def test_a_stop_is_told(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     engine.report = None
     assert main(["verify", "--workspace", "w"]) == INTERRUPTED

@@ -30,6 +30,6 @@ def platform() -> Platform:
 
 
 @pytest.fixture(scope="session")
-def records(imported: Imported) -> dict[str, Record]:
+def records(imported: Imported) -> dict[str, tuple[Record, ...]]:
     """A record for each matrix product, none for the table look-up."""
-    return {task.key: make_record(task, parallel_trace(task)) for task in imported.tasks if "matmul" in task.name}
+    return {task.key: (make_record(task, parallel_trace(task)),) for task in imported.tasks if "matmul" in task.name}

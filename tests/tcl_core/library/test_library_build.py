@@ -89,17 +89,28 @@ def test_a_schedule_that_writes_into_its_module_is_applied() -> None:
     for block in schedule.get_child_blocks(root)[1:]:
         schedule.vectorize(schedule.fuse(schedule.get_loops(block)[-1]))
     trace = json.dumps(schedule.trace.as_json(), default=int)
-    built = build_tuned(imported.module, TARGET, {task.key: make_record(task, trace)}, imported.tasks)
+    built = build_tuned(imported.module, TARGET, {task.key: [make_record(task, trace)]}, imported.tasks)
     assert [used.fallback for used in built.tasks] == [""]
 
 
 @pytest.mark.parametrize("index", range(5))
 def test_a_record_that_does_not_apply_is_a_fallback(imported: Any, records: Any, index: int) -> None:
-    key, record = next(iter(records.items()))
-    built = build_tuned(imported.module, TARGET, {key: broken(record)[index]}, imported.tasks)
+    key, (record,) = next(iter(records.items()))
+    built = build_tuned(imported.module, TARGET, {key: [broken(record)[index]]}, imported.tasks)
     (used,) = (task for task in built.tasks if task.key == key)
     assert used.fallback == (NOT_APPLIED if index < 2 else NO_RECORD)
     assert used.latency_s is None
+
+
+def test_the_next_record_takes_the_place_of_one_that_does_not_apply(imported: Any, records: Any) -> None:
+    key, (record,) = next(iter(records.items()))
+    slower = dataclasses.replace(record, latencies_s=(2e-5,))
+    built = build_tuned(imported.module, TARGET, {key: [*broken(record), slower]}, imported.tasks)
+    (used,) = (task for task in built.tasks if task.key == key)
+    assert (used.fallback, used.latency_s, used.passed_over) == ("", 2e-5, 2), "two of the five have a trace and times"
+    assert used.without == "without its 2 best records, which no longer apply"
+    none = build_tuned(imported.module, TARGET, {key: broken(record)}, imported.tasks)
+    assert [task.fallback for task in none.tasks if task.key == key] == ["its 2 best records no longer apply"]
 
 
 def test_stock_tvm_takes_the_first_model_it_can_import(imported: Any, reference: np.ndarray) -> None:

@@ -101,6 +101,12 @@ def test_a_run_without_a_library_says_so_or_shows_what_was_checked_since(folder:
     assert "nobody noted them" in later
 
 
+def test_a_task_that_does_without_its_best_record_says_so(folder: Path) -> None:
+    first, *others = library_samples.report().tasks
+    library = library_samples.report(tasks=(dataclasses.replace(first, passed_over=2), *others))
+    assert "without its 2 best records, which no longer apply" in page(folder, library=library).text
+
+
 def test_results_that_zeros_would_match_are_named(folder: Path) -> None:
     assert "zeros would match" not in page(folder, run=1).text
     small = tuple(dataclasses.replace(each, largest=1e-4) for each in library_samples.report().outputs)

@@ -80,6 +80,23 @@ def test_times_are_taken_and_a_bundle_is_written_on_request_alone(stage: Stage, 
     assert (stage.asked["out"], stage.asked["timed"], stage.asked["config"]) == (Path("/exports/here"), True, CONFIG)
 
 
+def test_the_stage_gets_several_records_of_a_task_as_the_best_may_not_apply(
+    stage: Stage, cpu_platform: Platform
+) -> None:
+    def fastest(platform: str, keys: list[str], count: int) -> dict[str, tuple[int, ...]]:
+        assert platform == cpu_platform.fingerprint
+        return {key: tuple(range(count)) for key in keys}
+
+    opened = SimpleNamespace(
+        platform=cpu_platform,
+        tasks=(SimpleNamespace(key="a1"),),
+        loaded=SimpleNamespace(model="model"),
+        imported="net",
+    )
+    export.build_library(SimpleNamespace(fastest_records=fastest), opened, CONFIG, CancelToken(), None)
+    assert stage.asked["records"] == {"a1": tuple(range(8))}
+
+
 def test_the_file_is_read_where_the_command_says(stage: Stage, place: dict[str, str]) -> None:
     obey(VerifyLibrary(**place))
     obey(TimeLibrary(**place, path="/networks/n2.onnx"))
