@@ -12,6 +12,9 @@ _MOST_SEED = 2**31 - 1
 _MOST_SEEDS, _MOST_JOBS = 1_000, 256
 """Each seed trains every model of every table anew; each process holds the dataset."""
 
+_MOST_SIZE = 2**31 - 1
+"""TVM counts elements in 32 bits."""
+
 Shape = tuple[str, tuple[int, ...]]
 Numbers = tuple[str, tuple[float, ...]]
 
@@ -34,6 +37,8 @@ def shape(text: str) -> Shape:
         parsed = ()
     if not equals or not name or not parsed or min(parsed) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=1,3,224,224 with positive dimensions")
+    if max(parsed) > _MOST_SIZE:
+        raise argparse.ArgumentTypeError(f"{text!r} has a dimension of more than {_MOST_SIZE:,}; give a smaller one")
     return name, parsed
 
 

@@ -68,6 +68,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     shapes.open_unknown(model)
     shapes.fix_shapes(model, config.shapes)
     shapes.require_static_inputs(model)
+    shapes.require_countable_inputs(model)
     fix_values(model, config.values)
     model = take_branches(model)
     _require_native_types(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from tcl_core.errors import OpenShapes, UserError
 
 Dimension = int | str | None
 """A number, the name of a symbolic dimension, or nothing at all."""
+
+_MOST = 2**31 - 1
+"""Of a dimension and of a tensor: TVM counts elements in 32 bits."""
 
 _EXAMPLES = {2: (1, 128), 3: (1, 128, 64), 4: (1, 3, 224, 224)}
 
@@ -77,7 +81,7 @@ def fix_shapes(model: Any, shapes: Sequence[tuple[str, tuple[int, ...]]]) -> Non
     """Set the given dimensions in place; a symbolic dimension of the same name is fixed everywhere.
 
     Raises:
-        UserError: an unknown input, another rank, or a static dimension of another size.
+        UserError: an unknown input, another rank, a static dimension of another size, or a size beyond any network's.
     """
     inputs = {value.name: value for value in data_inputs(model)}
     symbols: dict[str, int] = {}
@@ -102,6 +106,8 @@ def _fix_one(value: Any, wanted: tuple[int, ...], symbols: dict[str, int]) -> No
     for size in wanted:
         if size < 1:
             raise UserError("network", f"{flag} has a dimension of size {size}; give sizes of 1 and more.")
+        if size > _MOST:
+            raise UserError("network", f"{flag} has a dimension of size {size}; give sizes up to {_MOST:,}.")
     present = dimensions(value)
     if present is None:
         for size in wanted:
@@ -163,6 +169,19 @@ def require_static_inputs(model: Any) -> None:
         listed = ", ".join(open_parts)
         flags = " ".join(f"--shape {name}={','.join(map(str, sizes))}" for name, sizes in mends)
         raise OpenShapes(f"{listed[0].upper()}{listed[1:]}; fix it, for example with {flags}.", tuple(mends))
+
+
+def require_countable_inputs(model: Any) -> None:
+    """Raises: UserError for an input of more elements than TVM counts; all of them are static."""
+    for value in data_inputs(model):
+        dims = dimensions(value) or ()
+        elements = math.prod(dim for dim in dims if isinstance(dim, int))
+        if elements > _MOST:
+            raise UserError(
+                "network",
+                f"Input '{value.name}' ({text(dims)}) has {elements:,} elements, more than the {_MOST:,} that can be "
+                "counted; give it smaller sizes (--shape).",
+            )
 
 
 def _suggestion(dims: tuple[Dimension, ...] | None) -> tuple[int, ...]:

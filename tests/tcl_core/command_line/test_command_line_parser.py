@@ -121,6 +121,8 @@ def test_the_choices_are_what_is_implemented() -> None:
         "tune --value x=1,nan",
         "tune --shape x=1,a",
         "tune --shape x=0,3",
+        "tune --shape x=99999999999999999999,3",
+        "tasks net.onnx --shape x=2147483648,3",
         "tasks",
         "export --workspace w",
         "export --workspace w --out o --rtol -1",

@@ -126,6 +126,8 @@ def test_an_output_behind_a_norm_that_is_spelled_out_gets_the_shape_that_folding
         ({"x": (1, 4, 4)}, "has 3 dimensions, but input 'x' has 2 (batchx4)"),
         ({"x": (1, 5)}, "the file fixes it to 4"),
         ({"x": (0, 4)}, "size 0"),
+        ({"x": (99_999_999_999_999_999_999, 4)}, "sizes up to 2,147,483,647"),
+        ({"x": (1_000_000_000, 4)}, "Input 'x' (1000000000x4) has 4,000,000,000 elements, more than the 2,147,483,647"),
     ],
 )
 def test_a_shape_that_contradicts_the_file_is_refused(tools: Any, shape: dict[str, Any], expected: str) -> None:
