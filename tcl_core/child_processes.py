@@ -8,10 +8,12 @@ import os
 import signal
 import threading
 
+_GRACE_S = 5
+
 
 def obey_parent() -> None:
-    """Leave Ctrl+C to the parent, and end with it even when it is killed: a pipe to it would not always tell."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave stops to the parent, and end with it even when it is killed: a pipe to it would not always tell."""
+    leave_stops_to_parent()
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -21,3 +23,15 @@ def obey_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="obey-parent", daemon=True).start()
+
+
+def leave_stops_to_parent() -> None:
+    """Ctrl+C, a terminal that closes and `timeout` reach a whole process group: what becomes of it the parent decides,
+    and a child that ended at once would look to it like a crash.
+
+    SIGTERM is also how `multiprocessing` ends what its owner left behind, and is obeyed after a while.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGHUP"):  # not on Windows
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda _number, _frame: signal.alarm(_GRACE_S))

@@ -1,4 +1,6 @@
-"""Ctrl+C for commands that keep what they have: once to stop in order, twice to end at once."""
+"""Ctrl+C for commands that keep what they have: once to stop in order, twice to end at once. SIGTERM and SIGHUP stop
+in order, too.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,16 @@ from tcl_core.command_line.output import Output
 from tcl_core.events import CancelToken
 
 _MEASURING = "Stopping after this candidate; everything measured is saved."
+_FROM_ELSEWHERE = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""A second one changes nothing: `timeout` sends each twice, and whoever is in a hurry has SIGKILL."""
 
 
 @contextmanager
 def stop_on_interrupt(token: CancelToken, output: Output, promise: str = _MEASURING) -> Iterator[None]:
-    """The first Ctrl+C stops in order and says what is kept; the second ends the process at once (workers follow)."""
+    """The first Ctrl+C stops in order and says what is kept; the second ends the process at once (workers follow).
+
+    So does the first SIGTERM or SIGHUP, unless it was ignored, as `nohup` has it.
+    """
 
     def say() -> None:
         output.status.print(f"{promise} Ctrl+C again ends at once.", soft_wrap=True)
@@ -25,17 +32,31 @@ def stop_on_interrupt(token: CancelToken, output: Output, promise: str = _MEASUR
     # A signal may come in the midst of a write to the same stream, which Python refuses to enter twice from one
     # thread ("reentrant call inside BufferedWriter"); another thread waits until that write is done.
     speaker = threading.Thread(target=say, name="interrupt")
+    terminals = [stream for stream in (1, 2) if os.isatty(stream)]
 
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        if token.stopped:
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if number not in _FROM_ELSEWHERE and token.stopped:
             os._exit(130)
-        token.stop()
-        speaker.start()
+        if number == getattr(signal, "SIGHUP", None):
+            _mute(terminals)
+        if not token.stopped:
+            token.stop()
+            speaker.start()
 
-    previous = signal.signal(signal.SIGINT, interrupt)
+    heard = [number for number in _FROM_ELSEWHERE if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *heard)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
         if speaker.ident is not None:
             speaker.join()
+
+
+def _mute(terminals: list[int]) -> None:
+    """The terminal is gone with SIGHUP: each further write to it would be an error, and the work be lost by that."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in terminals:
+        os.dup2(nowhere, stream)
+    os.close(nowhere)

@@ -78,7 +78,7 @@ class Crew:
         finally:
             torch.set_num_threads(threads)
             for process in begun:
-                process.terminate()
+                process.kill()
             for process in begun:
                 process.join()
 

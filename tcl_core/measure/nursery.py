@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
 from pathlib import Path
 
+from tcl_core.child_processes import leave_stops_to_parent
 from tcl_core.cuda_compiler import load_compiler
 from tcl_core.measure.messages import NurseryReady, WorkerSetup
 from tcl_core.tvm_threads import SPIN_COUNT
@@ -44,7 +45,7 @@ class End:
 
 def serve(control: Connection, setup: WorkerSetup) -> None:
     """Fork and reap workers until `control` closes; then kill those that are left."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_stops_to_parent()
     _load_tvm(setup)
     alive: set[int] = set()
     try:

@@ -44,7 +44,8 @@ def run_worker(connection: Connection, log: int, setup: WorkerSetup, nursery: in
         nursery: process id of the parent.
     """
     die_with(nursery)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a stop from the keyboard is the owner's to hand on
+    for stop in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the owner's to hand on, by SIGKILL
+        signal.signal(stop, signal.SIG_IGN)
     os.dup2(log, 1)
     os.dup2(log, 2)
     limit_memory(setup.config.memory_bytes)

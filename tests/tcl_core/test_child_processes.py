@@ -1,4 +1,4 @@
-"""A child ends with its parent, however that ends, and leaves Ctrl+C to it."""
+"""A child ends with its parent, however that ends, and leaves stops to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,19 @@ def test_a_child_ends_with_a_parent_that_is_killed(kill: signal.Signals) -> None
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         child = psutil.Process(int(parent.stdout.readline()))
-        os.kill(child.pid, signal.SIGINT)
-        assert not psutil.wait_procs([child], timeout=0.2)[0], "an interrupt is the parent's to obey"
+        for stop in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            os.kill(child.pid, stop)
+        assert not psutil.wait_procs([child], timeout=0.2)[0], "a stop is the parent's to obey"
         parent.send_signal(kill)
         assert psutil.wait_procs([child], timeout=10.0)[0] == [child]
+
+
+def test_a_child_that_nobody_stops_obeys_after_a_while() -> None:
+    """`multiprocessing` waits at its exit for children that it sent SIGTERM."""
+    code = "from tcl_core import child_processes as c\nc._GRACE_S = 1\nc.leave_stops_to_parent()\n"
+    code += "import time\nprint(flush=True)\ntime.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(10.0) == -signal.SIGALRM

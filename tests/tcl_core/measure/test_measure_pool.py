@@ -32,8 +32,20 @@ def test_a_nursery_has_no_torch(pool: WorkerPool) -> None:
 
 def test_a_worker_reports_why_it_died(pool: WorkerPool) -> None:
     worker = pool.spawn()
-    psutil.Process(worker.pid).send_signal(signal.SIGTERM)
-    assert pool.bury(worker, kill=False) == (-signal.SIGTERM, "")
+    psutil.Process(worker.pid).send_signal(signal.SIGUSR1)
+    assert pool.bury(worker, kill=False) == (-signal.SIGUSR1, "")
+
+
+def test_stops_of_the_whole_process_group_are_the_owners_to_obey(pool: WorkerPool) -> None:
+    """A candidate in flight would be noted as one that crashes."""
+    worker = pool.spawn()
+    for process, stops in (
+        (pool.nursery_pid, [signal.SIGINT, signal.SIGHUP]),
+        (worker.pid, [signal.SIGINT, signal.SIGHUP, signal.SIGTERM]),
+    ):
+        for stop in stops:
+            psutil.Process(process).send_signal(stop)
+    assert pool.bury(worker, kill=True)[0] == -signal.SIGKILL
 
 
 def test_a_worker_that_cannot_begin_says_why_in_one_sentence() -> None:
