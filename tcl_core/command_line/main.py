@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import importlib
 import os
+import sys
 from collections.abc import Sequence
 
 from tcl_core.command_line.output import Output
@@ -15,6 +17,7 @@ from tcl_core.errors import Interrupted, UserError
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _UNREACHABLE = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
 """Errors of a path that a person gave; `Path.exists` and its like raise them up to Python 3.13."""
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _STOPPED = "Stopped. What was finished is kept; the same command goes on from there."
 """For a stop before or behind the work itself; commands say in `Interrupted` what became of their work."""
 
@@ -37,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise  # the reader of our output left: whoever called us knows what to do
     except OSError as error:
+        if error.errno in _FULL:
+            return _say_full(error, output)
         if error.errno not in _UNREACHABLE or error.filename is None:
             return _bug(error, output)
         text = (
@@ -47,6 +52,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
         return _bug(error, output)
     return DONE
+
+
+def _say_full(error: OSError, output: Output) -> int:
+    where = f"{os.fsdecode(error.filename)} cannot be written" if error.filename else "Not everything was written"
+    text = f"{where} ({error.strerror}); free some space, or write elsewhere."
+    with contextlib.suppress(OSError):  # where the notices go to the same disk nobody can be told
+        output.status.print(text, style="bold red", soft_wrap=True)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # Python would try again at exit, complain, and end with a status of its own
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return BAD_INPUT
 
 
 def _bug(error: Exception, output: Output) -> int:

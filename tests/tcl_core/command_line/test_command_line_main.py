@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,24 @@ def test_a_path_that_cannot_be_reached_is_no_bug(capsys: pytest.CaptureFixture[s
     name = "n" * 300
     said = sentence(capsys, "checkpoints", "show", name)
     assert said.startswith(f"{name} cannot be reached (File name too long); open the way to it, or name another.")
+
+
+_MAIN = "import sys; from tcl_core.command_line.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a file that is always full")
+@pytest.mark.parametrize("options", [["--json"], []])
+def test_a_full_disk_behind_the_output_is_no_bug(options: list[str], tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "w") as workspace:
+        samples.furnish(workspace)
+    line = [sys.executable, "-c", _MAIN, "records", "--workspace", str(tmp_path / "w"), *options]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        ended = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert ended.returncode == BAD_INPUT
+        assert ended.stderr.splitlines() == [
+            "Not everything was written (No space left on device); free some space, or write elsewhere."
+        ]
+        assert subprocess.run(line, stdout=full, stderr=full, check=False).returncode == BAD_INPUT
 
 
 def test_a_file_of_ours_that_is_gone_is_a_bug(
