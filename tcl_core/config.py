@@ -379,8 +379,8 @@ class RunConfig:
         target: the text of ``--target``.
         threads: threads of a measurement; None for all physical cores.
         include: task keys to tune; empty for all.
-        checkpoint: the file the cost model starts from; "none" for a cold start; None for the workspace's own model of
-            the platform, else the checkpoint that ships for this kind of platform, else a cold start.
+        checkpoint: the file the cost model starts from (as a workspace notes it: `checkpoints.kept`); "none": cold;
+            None: the workspace's own model of the platform, else what ships for this kind of platform, else cold.
     """
 
     network: str | None

@@ -58,9 +58,10 @@ def choose_start(workspace: Workspace, platform: Platform, model: str, asked: st
     """
     if asked == COLD:
         return Start(path=None)
-    if asked is not None:
-        return check_asked(Path(asked), model)
     own = workspace.checkpoint_path(platform.fingerprint, model)
+    if asked is not None:
+        start = check_asked(Path(asked), model)
+        return replace(start, reason="workspace") if start.path == own.resolve() else start
     default = _default(workspace, platform)
     if default is not None and leads(default.path, own) and holds(default, model):
         return replace(check_asked(default.path, model), reason="default")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ from tcl_core.command_line.checkpoint_choice import checkpoint_file
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.library_text import library_json, show_library
 from tcl_core.command_line.output import Output
-from tcl_core.command_line.parser import make_parser
 from tcl_core.command_line.paths import absolute, absolute_network
+from tcl_core.command_line.repeat import repeated_config
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
-from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, RunStarted
 
 _SAMPLE_MINUTES, _MINUTES = 3.0, 10.0
@@ -27,7 +25,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """Tune, then show what came of it."""
     from tcl_core.tuner import Tuner
 
-    config = make_config(arguments) if arguments.repeat is None else repeated_config(arguments)
+    config = make_config(arguments) if arguments.repeat is None else repeated_config(arguments, output)
     token = CancelToken()
     started: RunStarted | None = None
     finished: Finished | None = None
@@ -70,27 +68,6 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
         sampler=SamplerConfig(name=arguments.sampler),
         library=LibraryConfig(rtol=arguments.rtol, atol=arguments.atol),
     )
-
-
-def repeated_config(arguments: argparse.Namespace) -> RunConfig:
-    """The whole configuration of an earlier run of the workspace.
-
-    Raises:
-        UserError: no workspace, no such run, or other options that the configuration would overrule.
-    """
-    from tcl_core.store import Workspace
-    from tcl_core.store.run_choice import choose_run
-
-    usual = vars(make_parser().parse_args(["tune"]))
-    given = [name for name, value in vars(arguments).items() if value != usual[name]]
-    others = ", ".join(name for name in given if name not in {"workspace", "repeat", "json"})
-    if others or arguments.workspace is None:
-        mend = f"leave out {others}" if others else "name its --workspace"
-        raise UserError("tune", f"--repeat takes the whole configuration of a run; {mend}.")
-    folder = Path(absolute(arguments.workspace))
-    with Workspace.open(folder, create=False, read_only=True) as workspace:
-        run = choose_run(workspace, arguments.repeat, None)
-    return replace(run.config, workspace=str(folder))
 
 
 def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import tvm_ffi
 
 from tcl_core.checkpoints import choose_start, load_start
+from tcl_core.checkpoints.kept import found_config
 from tcl_core.config import CostModelConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
@@ -141,7 +142,7 @@ def current_model(workspace: Workspace, platform: Platform) -> tuple[CostModel |
     runs = [run for run in workspace.runs() if run.platform == platform.fingerprint]
     config = runs[-1].config.cost_model if runs else CostModelConfig()
     own = workspace.checkpoint_path(platform.fingerprint, config.name)
-    asked = runs[-1].config.checkpoint if runs and not own.exists() else None
+    asked = found_config(workspace, runs[-1].config).checkpoint if runs and not own.exists() else None
     start = choose_start(workspace, platform, config.name, asked)
     if start.path is None:
         return None, ""

@@ -311,7 +311,7 @@ class Workspace:
                 connection,
                 platform,
                 model_name,
-                self._kept(path),
+                self.kept_path(path),
                 records_used,
                 metrics,
                 kind,
@@ -342,9 +342,9 @@ class Workspace:
     def set_default(self, platform: str, path: Path | None) -> None:
         """Make a checkpoint the default of a platform; None forgets it. A path below the workspace moves with it."""
         with self._writing() as connection:
-            default_table.put(connection, platform, None if path is None else self._kept(path))
+            default_table.put(connection, platform, None if path is None else self.kept_path(path))
 
-    def _kept(self, path: Path) -> str:
+    def kept_path(self, path: Path) -> str:
         """A path as the database keeps it: relative where it lies below the workspace."""
         path, folder = path.resolve(), self.path.resolve()
         return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)

@@ -28,6 +28,7 @@ from tcl_core.checkpoint_events import (
     TrainModel,
     WorkspaceListed,
 )
+from tcl_core.checkpoints.kept import found_config
 from tcl_core.checkpoints.shelf import (
     Entry,
     entries,
@@ -203,7 +204,7 @@ def _runs(workspace: Workspace, rows: Sequence[RunRow]) -> tuple[PastRun, ...]:
             network=names.get(row.network_digest, ""),
             digest=row.network_digest,
             platform=row.platform,
-            config=row.config,
+            config=found_config(workspace, row.config),
             started_at=row.started_at,
             reason=row.reason,
             trials=row.trials,

@@ -46,11 +46,10 @@ from tcl_core.tuner.loan import RunLoan
 from tcl_core.tuner.measuring import measurer_for, rank_correlation
 from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_network, require_runnable
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
-from tcl_core.tuner.starting import RunModel, run_origin, start_notice
+from tcl_core.tuner.starting import RunModel, note_run, run_origin, start_notice
 from tcl_core.tuner.step import Prepared, Step, make_spaces
 from tcl_core.tuner.task_limits import TaskLimits, by_key
 from tcl_core.tuner.task_work import Earlier, TaskWork, affordable, estimate_s, rejections
-from tcl_core.versions import installed_versions
 
 _NO_EXPORT = "No C compiler was found, so nothing was exported; install gcc or the ziglang package, then run export."
 
@@ -160,7 +159,7 @@ class Tuner:
             )
             self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier, workers)
         self._relatives = stored_relatives(workspace, fingerprint, chosen, counts)
-        run_id = workspace.start_run(self.config, digest, fingerprint, installed_versions())
+        run_id = note_run(workspace, self.config, self._start, digest, fingerprint)
         return run_id, sum(work.state.trials for work in self._works.values())
 
     def _started(self, run_id: int, opened: Opened, resumed: int) -> RunStarted:

@@ -7,9 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from tcl_core.checkpoints import Origin, Start, describe, lineage_after, write_stamped
+from tcl_core.checkpoints.kept import kept_config, start_version
+from tcl_core.config import RunConfig
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import CheckpointKind, Platform, TaskState
 from tcl_core.events import Notice
+from tcl_core.store import Workspace
+from tcl_core.versions import installed_versions
 
 
 def start_notice(start: Start) -> Iterator[Notice]:
@@ -29,6 +33,16 @@ def run_origin(start: Start, platform: Platform) -> Origin:
     if start.own:
         return before.origin or fresh
     return replace(fresh, parent=before.digest, lineage=lineage_after(before.origin, platform))
+
+
+def note_run(workspace: Workspace, config: RunConfig, start: Start, network_digest: str, platform: str) -> int:
+    """Note the beginning of a run, with what it starts from; gives its id.
+
+    Raises:
+        UserError: the checkpoint cannot be read.
+    """
+    kept = kept_config(workspace, config, start)
+    return workspace.start_run(kept, network_digest, platform, (*installed_versions(), *start_version(start)))
 
 
 class RunModel:

@@ -53,6 +53,7 @@ def test_what_is_asked_for_comes_first(workspace: Workspace, ships: Path, make: 
     found = chosen(workspace, str(path))
     assert (found.path, found.reason, found.text) == (path, "asked", str(path))
     assert not found.own
+    assert chosen(workspace, str(own(workspace))).own, "as a repeated run names it"
 
 
 def test_a_default_comes_first_until_runs_have_gone_on_from_it(workspace: Workspace, ships: Path, make: Make) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tcl_core.command_line.main import BAD_INPUT, main
 from tcl_core.command_line.parser import make_parser
-from tcl_core.command_line.tune import make_config, repeated_config
-from tcl_core.config import COST_MODELS, SAMPLERS, Budget, RunConfig, SearchConfig
+from tcl_core.command_line.tune import make_config
+from tcl_core.config import COST_MODELS, SAMPLERS, Budget
 from tcl_core.cost_model import MODELS
 from tcl_core.errors import UserError
 from tcl_core.selection import SAMPLERS as IMPLEMENTED
-from tcl_core.store import Workspace
-from tests.tcl_core.store.store_samples import furnish
 
 
 def test_a_run_is_described_by_its_options() -> None:
@@ -72,25 +69,6 @@ def test_the_learners_commands() -> None:
     assert parse("evaluate").seeds == 5
     shown = parse("checkpoints --json show 3 --workspace w")
     assert (shown.action, shown.name, shown.workspace, shown.json) == ("show", "3", "w", True)
-
-
-def test_a_run_is_repeated_as_it_was_configured(tmp_path: Path) -> None:
-    config = RunConfig(network=None, workspace="/moved/since", seed=5, search=SearchConfig(elite=0.125))
-    with Workspace.open(tmp_path / "w") as workspace:
-        furnish(workspace)
-        workspace.start_run(config, "d1", "cafe01")
-
-    def repeated(*line: str) -> RunConfig:
-        return repeated_config(make_parser().parse_args(["tune", *line]))
-
-    here = ("--workspace", str(tmp_path / "w"))
-    assert repeated(*here, "--repeat", "1", "--json") == replace(config, workspace=str(tmp_path / "w"))
-    with pytest.raises(UserError, match="no run 2; it holds runs 1 to 1"):
-        repeated(*here, "--repeat", "2")
-    with pytest.raises(UserError, match="leave out network, seed"):
-        repeated("net.onnx", *here, "--seed", "3", "--repeat", "1")
-    with pytest.raises(UserError, match="name its --workspace"):
-        repeated("--repeat", "1")
 
 
 def test_the_sample_gets_three_minutes_and_a_network_ten() -> None:

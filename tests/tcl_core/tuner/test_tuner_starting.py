@@ -113,8 +113,10 @@ def test_runs_start_where_they_are_told_and_say_so(model: RandomModel, opened: O
     measures = next(i for i, event in enumerate(asked) if isinstance(event, RecordMeasured))
     assert learns < measures
     with Workspace.open(workspace, read_only=True) as opened_workspace:
-        saved = [one.config.checkpoint for one in opened_workspace.runs()]
-    assert saved == ["none", str(own), str(given)]
+        runs = opened_workspace.runs()
+    kept_own = own.relative_to(workspace).as_posix()
+    assert [one.config.checkpoint for one in runs] == ["none", kept_own, str(given)], "they hold when it moves"
+    assert [dict(one.versions).get("checkpoint") for one in runs[::2]] == [None, describe(given).digest]
 
 
 def test_a_bad_checkpoint_is_refused_before_anything_is_measured(opened: Opened, tmp_path: Path) -> None:
