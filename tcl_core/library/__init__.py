@@ -10,6 +10,7 @@ module                    what it does
 ``compare``               the numerical check, timing side by side, and who wins                     numpy, scipy
 ``child``                 the same in a process of its own: generated code may crash                 processes
 ``linker``                a C compiler, or how to get one                                            -
+``room``                  whether the temporary folder has room for what is linked                   -
 ``bundle``                ``.so``, manifest, runners, README; never half-written                     (tvm)
 ``runner``                ``run.py`` of a bundle, copied as it is                                    (tvm, there)
 ``cpp_example``           ``run.cpp`` and the README of a bundle                                     -

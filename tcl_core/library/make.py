@@ -20,6 +20,7 @@ from tcl_core.library.bundle import export_bundle, file_stem, make_manifest, req
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
 from tcl_core.library.inputs import index_bounds, make_inputs
 from tcl_core.library.linker import Linker, find_linker, require_linker
+from tcl_core.library.room import require_room
 
 
 class TunableNetwork(Protocol):
@@ -63,12 +64,15 @@ def make_library(
         timed: whether to time it; without, stock TVM is not built either.
 
     Raises:
-        UserError: no C compiler for an export, `out` taken by something else, the disk full, or no code for the target.
+        UserError: no C compiler for an export, `out` taken by something else, no room on the disk, or no code for the
+            target.
         Interrupted: `cancel` was stopped; nothing is left behind.
     """
     if out is not None:
         require_replaceable(out)
     linker = require_linker() if out is not None else find_linker()
+    if linker:
+        require_room(imported.simplified, Path(tempfile.gettempdir()))
     _checkpoint(cancel)
     built = build_tuned(imported.module, platform.target_json, records, imported.tasks)
     _checkpoint(cancel)

@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from tcl_core.config import LibraryConfig
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 from tcl_core.libraries import LibraryReport
-from tcl_core.library import make
+from tcl_core.library import make, room
 from tcl_core.library.bundle import is_bundle
 from tcl_core.library.cpp_example import COMPILE_COMMAND
 from tcl_core.library.linker import find_linker
@@ -154,6 +156,17 @@ def test_without_a_linker_an_export_is_refused_before_any_work(
     with pytest.raises(UserError, match="without a C compiler"):
         make_library(imported, platform, {}, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@needs_linker
+def test_without_room_for_what_is_linked_nothing_is_built(
+    imported: Any, platform: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(room.shutil, "disk_usage", lambda _folder: SimpleNamespace(free=1 << 20))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(UserError, match=r"MiB in .* while it is linked and checked, and 1 MiB are free there"):
+        make_library(imported, platform, {}, None)
+    assert list(tmp_path.iterdir()) == []
 
 
 @needs_linker
