@@ -27,6 +27,7 @@ room                      what it does                                          
 ``errors``                the sentences a person gets                                              -
 ``child_processes``       what every process that another one began has in common                  processes
 ``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
+``llvm_pipeline``         TVM's passes down to LLVM, and one that keeps it from a mistake          tvm
 ``thread_limits``         which decisions give a GPU's block too many threads, or too few          -
 ``onnx_names``            names of a network's inputs that every code generator can write          tvm
 ``tvm_import``            TVM's tensor intrinsics, those of one kind of target alone               tvm

@@ -50,6 +50,8 @@ def generate(module: Any, platform: Platform, places: Sequence[Place]) -> tuple[
     from tvm.target import Target
     from tvm.tirx import build
 
+    from tcl_core.llvm_pipeline import LLVM_PIPELINE
+
     module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
     target = Target(json.loads(platform.target_json))
     if platform.kind == "cuda":
@@ -57,7 +59,7 @@ def generate(module: Any, platform: Platform, places: Sequence[Place]) -> tuple[
             built = build(module, target=target)
         return tuple(read_cuda(kernels.inspect_source(), places) for kernels in built.imports)
     with target:  # as a worker has it: `byte_dots` asks
-        built = build(module, target=target)
+        built = build(module, target=target, pipeline=LLVM_PIPELINE)
     return read_llvm(built.inspect_source("ll"), places), read_assembly(built.inspect_source("asm"), places)
 
 

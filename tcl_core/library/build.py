@@ -23,6 +23,7 @@ from tcl_core.cuda_compiler import use_quick_compiler
 from tcl_core.domain import Record, Task
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryTask
+from tcl_core.llvm_pipeline import LLVM_PIPELINE
 from tcl_core.onnx_names import names_as_identifiers
 from tcl_core.own_operators import read_module
 from tcl_core.tvm_import import import_tensor_intrinsics
@@ -196,7 +197,7 @@ def _compile(module: Any, target: Any) -> Any:
         config = _CUDA_CONFIG
     try:
         with target, tvm.transform.PassContext(opt_level=3, config=config):
-            return tvm.compile(module, target)
+            return tvm.compile(module, target, tir_pipeline=LLVM_PIPELINE)
     except Exception as error:
         # Code generation fails as any of TVM's exceptions, and for cuda as the compiler's own.
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]

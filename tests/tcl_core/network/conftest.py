@@ -20,6 +20,7 @@ from tvm.s_tir import Schedule, ScheduleError
 from tvm.tirx import PrimFunc
 
 from tcl_core.config import NetworkConfig
+from tcl_core.llvm_pipeline import LLVM_PIPELINE
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import load_network
 
@@ -72,7 +73,9 @@ def compared(path: Path, vector_bits: int = 512, rtol: float = 1e-4) -> Imported
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     generator = np.random.default_rng(0)
     data = {each.name: generator.standard_normal(each.shape).astype(np.float32) for each in session.get_inputs()}
-    machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target(_CPU)), tvm.cpu())
+    machine = relax.VirtualMachine(
+        tvm.compile(network.module, tvm.target.Target(_CPU), tir_pipeline=LLVM_PIPELINE), tvm.cpu()
+    )
     found = machine["main"](*(tvm.runtime.tensor(each) for each in data.values()))
     results = [found] if isinstance(found, tvm.runtime.Tensor) else list(found)
     for result, expected in zip(results, session.run(None, data), strict=True):

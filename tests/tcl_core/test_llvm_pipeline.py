@@ -1,0 +1,68 @@
+"""Kernels that read through a remainder: right for every processor, and no others changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import te, topi
+
+from tcl_core.llvm_pipeline import LLVM_PIPELINE
+from tcl_core.measure.arguments import Arguments
+from tcl_core.measure.kernel import Compiler
+
+HERE = str(tvm.target.codegen.llvm_get_system_cpu())
+CPUS = {"any": {}, "this": {"mcpu": HERE}}
+TILES = [((1, 16, 8, 4), (1, 1, 2, 2)), ((1, 17, 8, 4), (1, 1, 2, 2)), ((1, 17, 4, 4), (1, 1, 4, 2))]
+"""Wrong for Zen 4 and 5, the last one for every processor with vectors of 512 bits."""
+FENCE = "call float @llvm.arithmetic.fence"
+
+
+def tile(shape: tuple[int, ...], repeats: tuple[int, ...]) -> Any:
+    data = te.placeholder(shape, name="data")
+    return tvm.IRModule({"main": te.create_prim_func([data, topi.tile(data, repeats)])})
+
+
+def code(module: Any, **target: str) -> str:
+    built = tvm.compile(module, tvm.target.Target({"kind": "llvm", **target}), tir_pipeline=LLVM_PIPELINE)
+    return str(built.mod.inspect_source("ll"))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(("shape", "repeats"), TILES)
+def test_what_is_repeated_is_read_again_from_its_beginning(
+    cpu: str, shape: tuple[int, ...], repeats: tuple[int, ...]
+) -> None:
+    compiler = Compiler(json.dumps({"kind": "llvm", "num-cores": 1, **CPUS[cpu]}), "llvm")
+    kernel = compiler.compile(tvm.ir.save_json(tile(shape, repeats)))
+    arguments = Arguments(compiler.device, seed=0)
+    kernel.timer(arguments).first()
+    data, result = (each.numpy() for each in arguments.of(kernel.signature))
+    np.testing.assert_array_equal(result, np.tile(data, repeats))
+
+
+@pytest.mark.parametrize("mcpu", ["znver3", "znver5", "sapphirerapids"])
+def test_the_mask_of_a_remainder_is_hidden_once_for_all_its_rounds(mcpu: str) -> None:
+    """In front of the loops."""
+    text = code(tile(*TILES[2]), mcpu=mcpu)
+    kernel = text[text.index("define internal fastcc void @main_compute_") :]
+    assert FENCE in kernel[: kernel.index("\nfor_")]
+
+
+@pytest.mark.parametrize("divisor", [3, 12])
+def test_other_remainders_stay(divisor: int) -> None:
+    assert FENCE not in code(tile((5, divisor), (2, 2)))
+
+
+def test_a_loop_over_vectors_stays() -> None:
+    from tvm.s_tir import Schedule
+
+    data = te.placeholder((8, 16), name="data")
+    repeated = te.compute((32, 16), lambda row, lane: data[row % 8, lane], name="repeated")
+    schedule = Schedule(te.create_prim_func([data, repeated]))
+    assert FENCE in code(schedule.mod)
+    schedule.vectorize(schedule.get_loops("repeated")[-1])
+    assert FENCE not in code(schedule.mod)
