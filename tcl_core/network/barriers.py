@@ -44,6 +44,9 @@ class Barriers:
             return call  # `ConvertLayout` gives it plain tensors anyway
         arguments = _aligned(call)
         if _is_safe(call, arguments, self._block):
+            if _name(call) == "concat":
+                # From the front: counted from the back, `ConvertLayout` takes the lanes of a block for the columns.
+                return relax.op.concat(arguments[0], _axis(call))
             return relax.Call(call.op, arguments, call.attrs, call.ty_args)
         self._hidden.append(call)
         return relax.op.call_pure_packed(f"{_HIDDEN}{len(self._hidden) - 1}", *call.args, ty_args=call.ty)
@@ -102,6 +105,11 @@ def _is_safe(call: Any, arguments: Sequence[Any], block: Callable[[int], int]) -
     return name in _LAYOUT_AWARE
 
 
+def _axis(call: Any) -> int:
+    """Of a concatenation, counted from the front."""
+    return int(call.attrs.axis) % int(call.ty.ndim)
+
+
 def _name(call: Any) -> str:
     return str(call.op.name).removeprefix("relax.")
 
@@ -114,7 +122,7 @@ def _alike(tensors: Sequence[Any]) -> bool:
 
 def _fills(call: Any, block: Callable[[int], int]) -> bool:
     """Whether the parts of a concatenation and the whole have one block, or it is not along the channels."""
-    if int(call.attrs.axis) > 1 or len(static_shape(call) or ()) == _VOLUMES:
+    if _axis(call) > 1 or len(static_shape(call) or ()) == _VOLUMES:
         return True
     shapes = [static_shape(each) for each in (*getattr(call.args[0], "fields", ()), call)]
     blocks = {block(shape[1]) if shape is not None and len(shape) == _PICTURES else 0 for shape in shapes}

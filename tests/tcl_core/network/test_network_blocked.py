@@ -228,6 +228,13 @@ def test_a_concatenation_is_blocked_if_its_parts_have_one_block(
     assert (transforms(network) == 2) == one_block  # at both ends of the network
 
 
+@pytest.mark.parametrize("axis", [-3, -2, -1, 2, 3])
+def test_a_concatenation_may_count_its_axis_from_the_back(tools: Any, axis: int) -> None:
+    nodes = [tools.node("Relu", ["a"], ["c"]), tools.node("Concat", ["a", "c"], ["b"], axis=axis)]
+    path = between(tools, nodes, [], (32, 64 if axis == -3 else 32))
+    assert transforms(tools.compared(path)) == 2  # at both ends of the network
+
+
 @pytest.mark.parametrize(
     ("operator", "constants", "attributes"),
     [
