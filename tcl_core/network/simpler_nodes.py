@@ -65,7 +65,8 @@ def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
     opset = opset_of(model)
     inferred = onnx.shape_inference.infer_shapes(model).graph
     sizes = known_sizes(inferred)
-    types = {each.name: each.type.tensor_type.elem_type for each in (*inferred.input, *inferred.value_info)}
+    values = (*inferred.input, *inferred.output, *inferred.value_info)
+    types = {each.name: each.type.tensor_type.elem_type for each in values}
     types |= {each.name: each.data_type for each in inferred.initializer}
     constants = {**_constants(model), **{each.name: each for each in model.graph.initializer}}
     sizes |= {name: tuple(each.dims) for name, each in constants.items()}

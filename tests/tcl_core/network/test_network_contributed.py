@@ -243,6 +243,13 @@ def test_other_forms_are_refused_by_name(tools: Any, case: Case) -> None:
     refused(tools, case)
 
 
+def test_what_is_spelled_out_may_read_what_is_given_out(tools: Any) -> None:
+    nodes = [tools.node("Relu", ["x"], ["h"]), tools.node("QuickGelu", ["h"], ["y"], domain="com.microsoft")]
+    outputs = [value(name, [2, 8]) for name in "hy"]
+    model = make_model(nodes, [value("x", [2, 8])], outputs, domains=["com.microsoft"])
+    tools.compared(tools.save(model))
+
+
 def test_a_network_without_any_is_left_as_it_is(tools: Any) -> None:
     model = make_model([tools.node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", [2])])
     assert spell_out(model) is model
