@@ -96,8 +96,8 @@ class _Rows(Lengthener):
     def _begins(self, call: Any) -> bool:
         """Whether it is a product of all rows with the same matrix that would have more of them."""
         shape = static_shape(call)
-        if op_name(call) != "relax.matmul" or shape is None or call.ty.dtype != "float32":
-            return False
+        if op_name(call) != "relax.matmul" or shape is None or len(shape) < 2 or call.ty.dtype != "float32":
+            return False  # of two vectors it has no rows
         left, right = (static_shape(argument) or () for argument in call.args)
         rows = shape[_rows_of(shape)]
         return len(left) == len(shape) > len(right) - 1 == 1 and longer(rows) != rows

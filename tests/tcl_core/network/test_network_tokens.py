@@ -222,6 +222,18 @@ def test_a_function_without_awkward_rows_is_left_alone() -> None:
     tvm.ir.assert_structural_equal(lengthen_rows(module), module)
 
 
+def test_a_product_of_two_vectors_has_no_rows() -> None:
+    builder = relax.BlockBuilder()
+    vector = relax.Var("vector", relax.TensorType((WIDTH,), "float32"))
+    with builder.function("main", [vector]):
+        with builder.dataflow():
+            product = builder.emit(relax.op.matmul(vector, constant(WIDTH)))
+            result = builder.emit_output(relax.op.nn.relu(product))
+        builder.emit_func_output(result)
+    module = builder.get()
+    tvm.ir.assert_structural_equal(lengthen_rows(module), module)
+
+
 @given(rows=st.integers(1, 5000))
 def test_rows_are_divided_well_at_little_cost(rows: int) -> None:
     more = longer(rows)
