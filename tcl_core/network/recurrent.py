@@ -180,11 +180,14 @@ def _array(constants: Mapping[str, Any], name: str) -> Array | None:
 
 
 def _activations(kind: str, attributes: Mapping[str, Any], directions: int) -> tuple[str, ...] | None:
-    """Of all directions, one after another."""
+    """Of all directions, one after another; the standard gives an RNN two where nothing is said, of which one
+    direction reads the first.
+    """
     given = attributes.get("activations")
+    wanted = len(_ACTIVATIONS[kind]) * directions
     names = tuple(each.decode().capitalize() for each in given) if given else _ACTIVATIONS[kind] * directions
-    fits = len(names) == len(_ACTIVATIONS[kind]) * directions and set(names) <= _PLAIN
-    return names if fits else None
+    fits = len(names) >= wanted and set(names[:wanted]) <= _PLAIN
+    return names[:wanted] if fits else None
 
 
 class _Unrolling:

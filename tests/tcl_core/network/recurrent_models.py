@@ -95,6 +95,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("GRU", {"linear_before_reset": 1}),
     ("GRU", {"linear_before_reset": 1, "bias": False, "direction": "bidirectional"}),
     ("RNN", {"activations": ["Relu"]}),
+    ("RNN", {"activations": ["Tanh", "Tanh"]}),  # the standard's default, for one direction, too
     ("LSTM", {"activations": ["Sigmoid", "Relu", "Tanh"]}),
 ]
 """Whose gates are not as the kind has them."""
