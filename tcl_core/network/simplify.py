@@ -176,7 +176,10 @@ class _Facts:
         return cls(
             constants={tensor.name: tensor for tensor in model.graph.initializer},
             dims=known_sizes(graph),
-            types={value.name: value.type.tensor_type.elem_type for value in values},
+            types={
+                **{tensor.name: tensor.data_type for tensor in model.graph.initializer},
+                **{value.name: value.type.tensor_type.elem_type for value in values},
+            },
             opset=opset_of(model),
             on_cpu=on_cpu,
         )

@@ -175,6 +175,17 @@ def test_truth_values_are_compared_as_such(tools: Any) -> None:
     assert operators(simplify(numbers).model) == ["Equal"]
 
 
+def test_truth_values_are_compared_with_a_constant_as_such(tools: Any) -> None:
+    truth = onnx.TensorProto.BOOL
+    model = tools.model(
+        [tools.node("Equal", ["a", "b"], ["y"])],
+        [tools.value("a", [4], truth)],
+        [tools.value("y", [4], truth)],
+        [tools.tensor("b", np.array(False))],
+    )
+    assert operators(simplify(model).model) == ["Xor", "Not"]
+
+
 @pytest.mark.parametrize("indices", [[[[[0]], [[1]], [[2]]]], [0, 1, 2]])
 def test_everything_in_its_order_is_reshaped(tools: Any, indices: Any) -> None:
     model = gathered(tools, indices)
