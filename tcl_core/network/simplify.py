@@ -270,6 +270,21 @@ def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:
     return made, []
 
 
+def _rewrite_reduction(node: Any, facts: _Facts) -> _Rewritten:
+    """Of no axes, where that is to mean none: each element is reduced alone, which TVM takes for nothing to do."""
+    axes = node.input[1] if len(node.input) > 1 else ""
+    none = not axes or (axes in facts.constants and 0 in facts.constants[axes].dims)
+    if not none or not any(each.name == "noop_with_empty_axes" and each.i for each in node.attribute):
+        return [node], []
+    operator = _OF_ONE_ELEMENT[node.op_type]
+    inputs = [node.input[0]] * (2 if operator == "Mul" else 1)
+    return [onnx.helper.make_node(operator, inputs, node.output, name=node.name)], []
+
+
+_OF_ONE_ELEMENT = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceSumSquare": "Mul", "ReduceLogSum": "Log"}
+"""What reductions make of one; the others leave it as it is."""
+
+
 def _rewrite_einsum(node: Any, facts: _Facts) -> _Rewritten:
     return as_product(node, facts.dims, facts.opset) or ([node], [])
 
@@ -325,4 +340,5 @@ _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "RNN": _rewrite_recurrent,
     "Resize": _rewrite_resize,
     "Split": _rewrite_split,
+    **dict.fromkeys(_OF_ONE_ELEMENT, _rewrite_reduction),
 }

@@ -186,6 +186,38 @@ def test_truth_values_are_compared_with_a_constant_as_such(tools: Any) -> None:
     assert operators(simplify(model).model) == ["Xor", "Not"]
 
 
+@pytest.mark.parametrize("axes", [None, "", "none"])
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [("ReduceL1", "Abs"), ("ReduceL2", "Abs"), ("ReduceSumSquare", "Mul"), ("ReduceLogSum", "Log")],
+)
+def test_a_reduction_along_no_axis_is_of_each_element(
+    tools: Any, operator: str, expected: str, axes: str | None
+) -> None:
+    names = ["h"] if axes is None else ["h", axes]
+    model = tools.model(
+        [tools.node("Sqrt", ["x"], ["h"]), tools.node(operator, names, ["y"], noop_with_empty_axes=1)],
+        [tools.value("x", [2, 3])],
+        [tools.value("y", None)],
+        [tools.tensor("none", np.zeros(0, np.int64))] if axes else [],
+    )
+    simplified = simplify(model).model
+    assert operators(simplified) == ["Sqrt", expected]
+    data = np.random.default_rng(0).random((2, 3), np.float32)
+    np.testing.assert_allclose(run(simplified, x=data)[0], run(model, x=data)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("axes", "noop"), [([1], 1), ([], 0)])
+def test_a_reduction_along_an_axis_or_along_all_stays(tools: Any, axes: list[int], noop: int) -> None:
+    model = tools.model(
+        [tools.node("Sqrt", ["x"], ["h"]), tools.node("ReduceL1", ["h", "axes"], ["y"], noop_with_empty_axes=noop)],
+        [tools.value("x", [2, 3])],
+        [tools.value("y", None)],
+        [tools.tensor("axes", np.array(axes, np.int64))],
+    )
+    assert operators(simplify(model).model) == ["Sqrt", "ReduceL1"]
+
+
 @pytest.mark.parametrize("indices", [[[[[0]], [[1]], [[2]]]], [0, 1, 2]])
 def test_everything_in_its_order_is_reshaped(tools: Any, indices: Any) -> None:
     model = gathered(tools, indices)
