@@ -24,6 +24,8 @@ _TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.
 _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
 """The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
 _FLOATS = {"float16", "float32", "float64"}
+_BLOCKED = (4, 5)
+"""Ranks of pictures and volumes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,29 +204,44 @@ def _power(node: _Node) -> Any:
 def _reduce_max(node: _Node) -> Any:
     """Of nothing but minus infinity it is that, where TVM gives the least finite number.
 
-    By this the standard's `Attention` knows a row that is masked altogether. In other places, the global maximum of a
-    picture first of all, it stays relax's operator, which a layout moves through.
+    By this the standard's `Attention` knows a row that is masked altogether. Of windows, and of a picture's or a
+    volume's places, it stays relax's operator, which a layout moves through.
     """
-    made = node.convert(node.inputs)
+    made = _of_truths(node)
     if not isinstance(made, relax.Call) or made.op != _MAX or str(made.ty.dtype) not in _FLOATS:
         return made
     rank = made.args[0].ty.ndim
-    if made.attrs.axis is None or [int(axis) % rank for axis in made.attrs.axis] != [rank - 1]:
+    axes = range(rank) if made.attrs.axis is None else sorted({int(axis) % rank for axis in made.attrs.axis})
+    if rank in _BLOCKED and min(axes) > 1 and list(axes) != [rank - 1]:
         return made
-    return node.value(node.builder.call_te(_greatest, made.args[0], bool(made.attrs.keepdims)))
+    return node.value(node.builder.call_te(_greatest, made.args[0], list(axes), bool(made.attrs.keepdims)))
 
 
-def _greatest(value: Any, keepdims: bool) -> Any:
-    """Along the last axis."""
+def _greatest(value: Any, axes: Sequence[int], keepdims: bool) -> Any:
     greatest = te.comm_reducer(
         lambda one, other: tirx.max(one, other),  # noqa: PLW0108 - it takes functions of Python only
         lambda dtype: tirx.const(float("-inf"), dtype),
         name="greatest",
     )
-    along = te.reduce_axis((0, value.shape[-1]), name="along")
-    shape = [*value.shape[:-1], 1] if keepdims else value.shape[:-1]
-    rows = len(value.shape) - 1
-    return te.compute(shape, lambda *at: greatest(value[(*at[:rows], along)], axis=along), name="greatest")
+    axes = [int(axis) for axis in axes]
+    along = {axis: te.reduce_axis((0, value.shape[axis]), name="along") for axis in axes}
+    rank = len(value.shape)
+    kept = [axis for axis in range(rank) if keepdims or axis not in along]
+    shape = [1 if axis in along else value.shape[axis] for axis in kept]
+
+    def of(*at: Any) -> Any:
+        place = dict(zip(kept, at, strict=True)) | along
+        return greatest(value[tuple(place[axis] for axis in range(rank))], axis=list(along.values()))
+
+    return te.compute(shape, of, name="greatest")
+
+
+def _of_truths(node: _Node) -> Any:
+    """The greatest and the least of truths are those of numbers; TVM knows no bounds of truths."""
+    value = node.inputs[0]
+    if str(value.ty.dtype) != "bool":
+        return node.convert(node.inputs)
+    return node.value(node.convert([node.value(value, "uint8"), *node.inputs[1:]]), "bool")
 
 
 def _hyperbolic(node: _Node) -> Any:
@@ -272,6 +289,7 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "OneHot": _one_hot,
     "Pow": _power,
     "ReduceMax": _reduce_max,
+    "ReduceMin": _of_truths,
     "RoiAlign": _roi_align,
     "Sinh": _hyperbolic,
 }

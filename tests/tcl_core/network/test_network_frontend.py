@@ -149,12 +149,38 @@ def test_the_greatest_of_a_row(tools: Any, keepdims: int, axes: list[int]) -> No
     agree(tools.save(model), np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32))
 
 
-def test_a_row_of_minus_infinity_has_nothing_greater(tools: Any) -> None:
-    nodes = [tools.node("ReduceMax", ["x", "axes"], ["y"])]
-    values = [tools.value("x", [2, 3])], [tools.value("y", [2, 1])]
-    model = tools.model(nodes, *values, [tools.tensor("axes", np.array([1]))])
-    data = np.array([[-np.inf] * 3, [-np.inf, np.finfo(np.float32).min, -np.inf]], np.float32)
-    agree(tools.save(model), data)
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [[1], [0], [0, 2], [-2, -1], []])
+def test_where_all_is_minus_infinity_nothing_is_greater(tools: Any, axes: list[int], keepdims: int) -> None:
+    nodes = [tools.node("ReduceMax", ["x", "axes"], ["y"], keepdims=keepdims)]
+    values = [tools.value("x", [2, 3, 2])], [tools.value("y", None)]
+    model = tools.model(nodes, *values, [tools.tensor("axes", np.array(axes, np.int64))])
+    data = np.full((2, 3, 2), -np.inf, np.float32)
+    path = tools.save(model)
+    agree(path, data)
+    data[1, 1, 1] = np.finfo(np.float32).min
+    agree(path, data)
+
+
+def test_the_greatest_of_a_pictures_places_is_relaxs_own(tools: Any) -> None:
+    """Which a layout moves through; of its channels it is ours."""
+    nodes = [
+        tools.node("ReduceMax", ["x", "places"], ["y"]),
+        tools.node("ReduceMax", ["x", "channels"], ["z"]),
+    ]
+    axes = [tools.tensor("places", np.array([2, 3])), tools.tensor("channels", np.array([1]))]
+    outputs = [tools.value(name, None) for name in "yz"]
+    path = tools.save(tools.model(nodes, [tools.value("x", [1, 2, 3, 4])], outputs, axes))
+    agree(path, np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype(np.float32))
+    assert sum("greatest" in name.name_hint for name in module_of(path).get_global_vars()) == 1
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_the_greatest_and_the_least_of_truths(tools: Any, operator: str) -> None:
+    nodes = [tools.node(operator, ["x", "axes"], ["y"])]
+    axes = [tools.tensor("axes", np.array([1]))]
+    model = tools.model(nodes, [tools.value("x", [3, 2], BOOL)], [tools.value("y", [3, 1], BOOL)], axes, opset=20)
+    agree(tools.save(model), np.array([[0, 0], [0, 1], [1, 1]], bool))
 
 
 def test_an_attention_gives_zeros_for_what_is_masked_altogether(tools: Any) -> None:
