@@ -8,6 +8,7 @@ module                    what it does
 ``values``                inputs fixed to numbers                                                    (onnx)
 ``conditions``            `If` of a constant condition as the branch that is taken                   (onnx)
 ``opsets``                networks of before opset 13 brought there                                  (onnx)
+``pools``                 pools that round their sizes up, without windows in the padding              (onnx)
 ``functions``             operators that the standard spells out, spelled out                        (onnx)
 ``simpler_nodes``         operators that the frontend lacks, in simpler ones                         (onnx)
 ``standard_forms``        what each of the standard's is                                             (onnx)

@@ -20,6 +20,7 @@ from tcl_core.network import shapes
 from tcl_core.network.conditions import take_branches
 from tcl_core.network.external_data import external_files, load_external
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
+from tcl_core.network.pools import without_windows_in_padding
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.simplify import fold_constants
 from tcl_core.network.skeleton import take_shapes, without_weights
@@ -74,6 +75,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     _require_native_types(model)
     _drop_constant_inputs(model)
     _name_nodes(model)
+    without_windows_in_padding(model)
     _infer(path, model, config)
     network = Network(
         name=path.stem,

@@ -97,7 +97,7 @@ def fix_shapes(model: Any, shapes: Sequence[tuple[str, tuple[int, ...]]]) -> Non
         for dim in value.type.tensor_type.shape.dim:
             if not dim.HasField("dim_value") and dim.dim_param in symbols:
                 dim.dim_value = symbols[dim.dim_param]
-    _forget_inferred(model)
+    forget_inferred(model)
 
 
 def _fix_one(value: Any, wanted: tuple[int, ...], symbols: dict[str, int]) -> None:
@@ -134,7 +134,7 @@ def _fix_one(value: Any, wanted: tuple[int, ...], symbols: dict[str, int]) -> No
         value.type.tensor_type.shape.dim[axis].dim_value = size
 
 
-def _forget_inferred(model: Any) -> None:
+def forget_inferred(model: Any) -> None:
     """Drop shapes that were written for the open dimensions: inference fills them in again."""
     del model.graph.value_info[:]
     for value in model.graph.output:
