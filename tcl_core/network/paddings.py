@@ -97,7 +97,7 @@ _PADDED: dict[str, Callable[[Any, Mapping[str, Sequence[int]]], Any]] = {
 }
 
 
-def with_attributes(node: Any, **attributes: Sequence[int]) -> Any:
+def with_attributes(node: Any, **attributes: Sequence[int] | int) -> Any:
     """A copy of a node with these attributes in place of its own, and of `auto_pad` and `output_shape`."""
     made = onnx.NodeProto.FromString(node.SerializeToString())
     replaced = {"auto_pad", "output_shape", *attributes}
