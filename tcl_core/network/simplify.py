@@ -325,6 +325,23 @@ def _rewrite_split(node: Any, facts: _Facts) -> _Rewritten:
     return made, weights
 
 
+def _rewrite_slice(node: Any, facts: _Facts) -> _Rewritten:
+    """Backwards from before an axis: the standard begins at its first element then, and TVM has none."""
+    starts, _, axes, steps = [*node.input[1:], "", "", "", ""][:4]
+    extents = np.array(facts.dims.get(node.input[0], ()), np.int64)
+    wanted = [name for name in (starts, steps, axes) if name]
+    if not steps or any(name not in facts.constants for name in wanted) or -1 in extents:
+        return [node], []
+    begins, by, *along = (onnx.numpy_helper.to_array(facts.constants[name]) for name in wanted)
+    before = (by < 0) & (begins < -extents[along[0] if along else np.arange(len(begins))])
+    if not before.any():
+        return [node], []
+    first = onnx.numpy_helper.from_array(np.where(before, 0, begins), f"{node.output[0]}.begin")
+    made = onnx.NodeProto.FromString(node.SerializeToString())
+    made.input[1] = first.name
+    return [made], [first]
+
+
 _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Sum": _rewrite_sum,
     "Pow": _rewrite_power,
@@ -339,6 +356,7 @@ _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "GRU": _rewrite_recurrent,
     "RNN": _rewrite_recurrent,
     "Resize": _rewrite_resize,
+    "Slice": _rewrite_slice,
     "Split": _rewrite_split,
     **dict.fromkeys(_OF_ONE_ELEMENT, _rewrite_reduction),
 }

@@ -241,6 +241,36 @@ def gathered(tools: Any, indices: Any) -> Any:
     )
 
 
+@pytest.mark.parametrize("start", [-4, -100])
+@pytest.mark.parametrize("axes", [[0], [-2], None])
+def test_a_slice_backwards_from_before_an_axis_has_its_first_element(
+    tools: Any, start: int, axes: list[int] | None
+) -> None:
+    bounds = {"start": [start], "end": [-1000], "axes": axes, "step": [-1]}
+    weights = [tools.tensor(name, np.array(value)) for name, value in bounds.items() if value]
+    names = ["h", *(name if value else "" for name, value in bounds.items())]
+    model = tools.model(
+        [tools.node("Relu", ["x"], ["h"]), tools.node("Slice", names, ["y"])],
+        [tools.value("x", [3, 2])],
+        [tools.value("y", [1, 2])],
+        weights,
+    )
+    tools.compared(tools.save(model))
+
+
+@pytest.mark.parametrize(("start", "step"), [(-3, -1), (2, -1), (-4, 1)])
+def test_other_slices_stay(tools: Any, start: int, step: int) -> None:
+    bounds = {"start": [start], "end": [-1000 if step < 0 else 1000], "axes": [0], "step": [step]}
+    model = tools.model(
+        [tools.node("Sqrt", ["x"], ["h"]), tools.node("Slice", ["h", *bounds], ["y"])],
+        [tools.value("x", [3, 2])],
+        [tools.value("y", None)],
+        [tools.tensor(name, np.array(value)) for name, value in bounds.items()],
+    )
+    (sliced,) = (node for node in simplify(model).model.graph.node if node.op_type == "Slice")
+    assert sliced.input[1] == "start"
+
+
 @pytest.mark.parametrize("sizes", [(4, 4), (1, 5, 2)])
 def test_columns_are_sliced_instead_of_split(tools: Any, sizes: tuple[int, ...]) -> None:
     model = parted(tools, sizes, axis=-1)
