@@ -59,6 +59,18 @@ def inline_standard(model: Any, operators: Iterable[str]) -> Any:
     return model
 
 
+def write_defaults(model: Any) -> Any:
+    """The model with the defaults of all operators that have a definition written down, in place.
+
+    Shape inference goes through a definition without them.
+    """
+    for operator in {node.op_type for node in model.graph.node if node.domain in STANDARD}:
+        schema = _defined(operator, opset_of(model))
+        if schema is not None:
+            _write_defaults(model, schema)
+    return model
+
+
 def _defined(operator: str, opset: int) -> Any | None:
     """The schema of an operator that has a definition."""
     if not onnx.defs.has(operator, opset, ""):

@@ -19,6 +19,7 @@ from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
 from tcl_core.network.conditions import take_branches
 from tcl_core.network.external_data import external_files, load_external
+from tcl_core.network.functions import write_defaults
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
 from tcl_core.network.pools import without_windows_in_padding
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
@@ -252,7 +253,7 @@ def _outputs(model: Any) -> tuple[TensorSpec, ...]:
         folded = fold_constants(model).model
         values = values if folded is None else list(folded.graph.output)
         if folded is not None and any(not _is_static(value) for value in values):
-            plain = spell_out_nodes(without_weights(folded))
+            plain = write_defaults(spell_out_nodes(without_weights(folded)))
             values = list(onnx.shape_inference.infer_shapes(plain, data_prop=True).graph.output)
     for value in values:
         if not _is_static(value):

@@ -151,6 +151,14 @@ def test_zero_size_dimensions_are_refused(tools: Any) -> None:
     assert "Output 'y' has a zero-size dimension" in refusal(tools.save(cut))
 
 
+def test_an_output_whose_shape_follows_from_a_definition_and_its_defaults(tools: Any) -> None:
+    nodes = [tools.node("Relu", ["x"], ["h"]), tools.node("MeanVarianceNormalization", ["h"], ["y"])]
+    model = tools.model(nodes, [tools.value("x", [1, 4, 8, 8])], [tools.value("y", None)])
+    loaded = load_network(tools.save(model), NetworkConfig())
+    assert loaded.network.outputs[0].shape == (1, 4, 8, 8)
+    assert not loaded.model.graph.node[1].attribute
+
+
 def test_an_output_that_depends_on_data_is_named(tools: Any) -> None:
     model = tools.model(
         [tools.node("NonZero", ["x"], ["y"], name="where")],
