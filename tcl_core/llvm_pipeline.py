@@ -7,8 +7,9 @@ is LLVM's issue 191382 (`SCEVWrapPredicate::implies`), mended behind 22.1.0 by i
 is vectorised that way is a matter of what LLVM thinks of its costs: a `Tile` by (1, 1, 2, 2) for Zen 4 and 5, one by
 (1, 1, 4, 2) for Intel's processors, too.
 
-Here LLVM is not told what the remainder's mask is, in loops that it may vectorise: those without vectors of ours. This
-can go when TVM brings an LLVM that has the mend.
+Here LLVM is not told what the remainder's mask is, in loops that it may vectorise: those without vectors of ours, and
+where an access does not divide the same variables, too, which counts up in no straight line whatever LLVM takes the
+remainder for. This can go when TVM brings an LLVM that has the mend.
 """
 
 from __future__ import annotations
@@ -37,21 +38,51 @@ def _hide_masks(function: Any, _module: Any, _context: Any) -> Any:
 
 
 def _in_loop(loop: Any, mutator: Any) -> Any:
+    if not _within(loop, tirx.FloorMod):
+        return loop
     if _has_vectors(loop):
         return mutator.default_mutate(loop)  # LLVM vectorises no loop over vectors, but maybe one within
-    return tvm_ffi.structural_map(loop, (tirx.FloorMod, _with_hidden_mask))
+    harmless = _harmless(loop)
+
+    def replaced(remainder: Any) -> Any:
+        return remainder if remainder.__chandle__() in harmless else _with_hidden_mask(remainder)
+
+    return tvm_ffi.structural_map(loop, (tirx.FloorMod, replaced), order="pre")
 
 
 def _has_vectors(loop: Any) -> bool:
     """Whether something in it is read or written that lies side by side."""
+    return any(isinstance(ramp.stride, tirx.IntImm) and ramp.stride.value == 1 for ramp in _within(loop, tirx.Ramp))
+
+
+def _harmless(loop: Any) -> set[int]:
+    """Handles of the remainders in it whose accesses divide their variables, all of them."""
+    harmless: set[int] = set()
+    others: set[int] = set()
+    for access in _within(loop, tvm.ir.TensorLoad, tirx.BufferStore):
+        for index in access.indices:
+            remainders = _within(index, tirx.FloorMod)
+            divided = [_variables(each) for each in _within(index, tirx.FloorDiv)] if remainders else []
+            for remainder in remainders:
+                beside = any(_variables(remainder) <= each for each in divided)
+                (harmless if beside else others).add(remainder.__chandle__())
+    return harmless - others
+
+
+def _variables(expression: Any) -> set[int]:
+    return {variable.__chandle__() for variable in _within(expression, tirx.Var)}
+
+
+def _within(root: Any, *kinds: Any) -> list[Any]:
+    """All nodes of these kinds, one within another, too."""
     found = []
 
-    def note(ramp: Any, _visitor: Any) -> None:
-        if isinstance(ramp.stride, tirx.IntImm) and ramp.stride.value == 1:
-            found.append(ramp)
+    def note(node: Any, visitor: Any) -> None:
+        found.append(node)
+        visitor.default_visit(node)
 
-    tvm_ffi.structural_visit(loop, (tirx.Ramp, note))
-    return bool(found)
+    tvm_ffi.structural_visit(root, (kinds, note))
+    return found
 
 
 def _with_hidden_mask(remainder: Any) -> Any:

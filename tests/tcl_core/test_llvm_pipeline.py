@@ -66,3 +66,12 @@ def test_a_loop_over_vectors_stays() -> None:
     assert FENCE in code(schedule.mod)
     schedule.vectorize(schedule.get_loops("repeated")[-1])
     assert FENCE not in code(schedule.mod)
+
+
+def test_a_remainder_beside_what_is_divided_stays() -> None:
+    """As a reshape has them: what is read so counts up in no straight line."""
+    data = te.placeholder((4, 8, 16), name="data")
+    folded = te.compute((16, 32), lambda row, lane: data[lane // 8, lane % 8, row], name="folded")
+    assert FENCE not in code(te.create_prim_func([data, folded]))
+    apart = te.compute((16, 32), lambda row, lane: data[row // 4, lane % 8, row], name="apart")
+    assert FENCE in code(te.create_prim_func([data, apart]))
