@@ -6,10 +6,14 @@ their tables where it does not fit the other inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.numpy_helper
 from numpy.typing import NDArray
 
 from tcl_core.domain import TensorSpec
@@ -25,6 +29,10 @@ _TABLES = {
     ("GroupQueryAttention", 9): 7,
 }
 """Which input is a table, by operator and the input that indexes it."""
+_TOLD_APART = {"Equal", "OneHot"}
+"""Operators that say which class an integer is; a value of no class would leave nothing of it behind them."""
+_INTEGERS = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
+_MOST_CLASSES = 1 << 20
 _COUNT = ("GroupQueryAttention", 5)
 """The input that is a number of tokens, less one."""
 _COUNTING = {*_PASS_THROUGH, "ReduceSum", "Sub"}
@@ -72,22 +80,30 @@ def _draw(spec: TensorSpec, bound: int, generator: np.random.Generator) -> Array
 
 
 def index_bounds(model: Any) -> dict[str, int]:
-    """Exclusive upper bound of the integer inputs that index a table, by input name."""
-    rows = _table_rows(model)
+    """Exclusive upper bound of the integer inputs that index a table or are told apart as classes, by input name."""
+    known = _Known(rows=_table_rows(model), classes=_class_counts(model))
     consumers: dict[str, list[Any]] = {}
     for node in model.graph.node:
         for name in node.input:
             consumers.setdefault(name, []).append(node)
     bounds = {}
     for value in model.graph.input:
-        found = _bound(value.name, consumers, rows, set())
+        found = _bound(value.name, consumers, known, set())
         if found is not None:
             bounds[value.name] = found
     return bounds
 
 
-def _bound(name: str, consumers: dict[str, list[Any]], rows: dict[tuple[str, int], int], seen: set[str]) -> int | None:
-    """Smallest number of rows of any table that values of this name index."""
+@dataclass(frozen=True)
+class _Known:
+    """Sizes by tensor and axis; and of constants that integers are compared with, or that say how many there are."""
+
+    rows: Mapping[tuple[str, int], int]
+    classes: Mapping[str, int]
+
+
+def _bound(name: str, consumers: dict[str, list[Any]], known: _Known, seen: set[str]) -> int | None:
+    """Smallest number of rows of any table that values of this name index, and of classes that they name."""
     if name in seen:
         return None
     seen.add(name)
@@ -98,12 +114,29 @@ def _bound(name: str, consumers: dict[str, list[Any]], rows: dict[tuple[str, int
         ]
         if tables:
             axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-            size = rows.get((node.input[tables[0]], axis))
+            size = known.rows.get((node.input[tables[0]], axis))
             found += [size] if size else []
+        elif node.op_type in _TOLD_APART:
+            found += [known.classes[other] for other in node.input[:2] if other in known.classes]
         elif node.op_type in _PASS_THROUGH and node.input[0] == name:
-            inner = _bound(node.output[0], consumers, rows, seen)
+            inner = _bound(node.output[0], consumers, known, seen)
             found += [inner] if inner else []
     return min(found) if found else None
+
+
+def _class_counts(model: Any) -> dict[str, int]:
+    """Of integer constants ``0, 1, ... n - 1``, with which values are compared, n; of a `OneHot`'s depth itself."""
+    depths = {node.input[1] for node in model.graph.node if node.op_type == "OneHot"}
+    found = {}
+    for tensor in model.graph.initializer:
+        if tensor.data_type not in _INTEGERS or not 0 < math.prod(tensor.dims) <= _MOST_CLASSES:
+            continue
+        array = np.ravel(onnx.numpy_helper.to_array(tensor))
+        if tensor.name in depths and array.size == 1:
+            found[tensor.name] = int(array[0])
+        elif array.size > 1 and np.array_equal(array, np.arange(array.size)):
+            found[tensor.name] = array.size
+    return found
 
 
 def _table_rows(model: Any) -> dict[tuple[str, int], int]:

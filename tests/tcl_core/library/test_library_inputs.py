@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import onnx.helper
 import onnx.numpy_helper
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,26 @@ def test_the_smallest_table_bounds() -> None:
     model.graph.initializer.append(small)
     model.graph.node.append(onnx.helper.make_node("Gather", ["small", "wide"], ["other"]))
     assert index_bounds(model) == {"ids": 7}
+
+
+@pytest.mark.parametrize("spelled", [False, True])
+def test_classes_that_are_told_apart_bound(spelled: bool) -> None:
+    """As `OneHot`, or spelled out, as JAX has it; all of 257 bytes drawn as 0 and 1 a normalisation would have nothing
+    to tell apart.
+    """
+    node, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    told = node("Equal", ["apart", "classes"], ["y"]) if spelled else node("OneHot", ["ids", "depth", "values"], ["y"])
+    weights = {
+        "shape": np.array([2, 3, 1]),
+        "classes": np.arange(257, dtype=np.int32).reshape(1, 1, 257),
+        "depth": np.array(9),
+        "values": np.array([0, 1]),
+    }
+    nodes = [node("Reshape", ["ids", "shape"], ["apart"]), told]
+    inputs = [info("ids", onnx.TensorProto.INT32, [2, 3])]
+    given = [onnx.numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = onnx.helper.make_graph(nodes, "g", inputs, [info("y", onnx.TensorProto.BOOL, None)], given)
+    assert index_bounds(onnx.helper.make_model(graph)) == {"ids": 257 if spelled else 9}
 
 
 def test_types_shapes_and_seeds_are_kept() -> None:
