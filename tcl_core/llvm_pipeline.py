@@ -25,6 +25,8 @@ LLVM_PIPELINE: Final = "tcl_studio"
 """What TVM is asked for wherever a kernel is compiled: ``tvm.compile(module, target, tir_pipeline=LLVM_PIPELINE)``."""
 _TVMS = "s_tir"
 _INDICES = {"int32", "int64"}
+_MOST = 1 << 30
+"""Beyond are no indices: the frontend casts to 32 bits by a remainder of 2 ** 32."""
 
 
 def _pipeline() -> Any:
@@ -89,7 +91,7 @@ def _with_hidden_mask(remainder: Any) -> Any:
     """A remainder by a power of two; any other stays, as LLVM makes no number of few bits of it."""
     divisor = int(remainder.b.value) if isinstance(remainder.b, tirx.IntImm) else 0
     dtype = str(remainder.ty.dtype)
-    if divisor < 2 or divisor & (divisor - 1) or dtype not in _INDICES:
+    if not 2 <= divisor <= _MOST or divisor & (divisor - 1) or dtype not in _INDICES:
         return remainder
     return tirx.bitwise_and(remainder.a, _hidden(divisor - 1).astype(dtype))
 

@@ -57,6 +57,13 @@ def test_other_remainders_stay(divisor: int) -> None:
     assert FENCE not in code(tile((5, divisor), (2, 2)))
 
 
+def test_a_remainder_that_no_index_has_stays() -> None:
+    """A cast to 32 bits is one of 2 ** 32."""
+    data = te.placeholder((24,), "int64", name="data")
+    wrapped = te.compute((24,), lambda i: tvm.tirx.floormod(data[i], tvm.tirx.const(1 << 32, "int64")), name="wrapped")
+    assert FENCE not in code(tvm.IRModule({"main": te.create_prim_func([data, wrapped])}))
+
+
 def test_a_loop_over_vectors_stays() -> None:
     from tvm.s_tir import Schedule
 
