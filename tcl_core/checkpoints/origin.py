@@ -11,6 +11,8 @@ from tcl_core.store.serialise import NotOfThisType, dumps, loads
 
 FACT = "origin"
 """Key among a checkpoint's facts."""
+_MOST = 2**31 - 1
+"""The database of a workspace holds no number of any length."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +50,10 @@ def to_fact(origin: Origin) -> Any:
 
 
 def from_fact(fact: Any) -> Origin | None:
-    """What `to_fact` made; None where it is something else, of a later version say."""
+    """What `to_fact` made; None where it is something else, of a later version say, or has impossible numbers."""
     try:
-        return loads(Origin, json.dumps(fact))
+        origin = loads(Origin, json.dumps(fact))
     except NotOfThisType:
         return None
+    counted = (origin.records, origin.seed, origin.platform.threads)
+    return origin if all(0 <= number <= _MOST for number in counted) else None

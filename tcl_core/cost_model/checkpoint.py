@@ -27,6 +27,10 @@ from tcl_core.batches import FeatureLayout
 from tcl_core.errors import UserError
 
 FORMAT = "tcl-studio cost model 1"
+_MOST = 2**31 - 1
+_LEVELS = 32
+"""Lists and objects inside each other; an origin's platform has five. How many Python can read and write depends on
+who asks."""
 _LIBRARIES = ("numpy", "torch", "safetensors", "xgboost", "apache-tvm")
 
 
@@ -107,19 +111,21 @@ def whole_number(path: Path, checkpoint: Checkpoint, fact: str) -> int:
     """A fact of a checkpoint that was read from `path`.
 
     Raises:
-        UserError: it is not there, or is not a whole number: the file is another program's.
+        UserError: it is not there, or is no number that we write: the file is another program's.
     """
     found = checkpoint.facts.get(fact)
-    if not isinstance(found, int):
-        _refuse(path, f"does not say its '{fact}', a whole number")
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _MOST:
+        _refuse(path, f"does not say its '{fact}', a whole number from 0 to {_MOST}")
     return found
 
 
 def _told(path: Path, metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]], digest: str) -> Checkpoint:
     """What a file says of itself. Whoever else writes files of this format may leave something out."""
     try:
-        facts, libraries = json.loads(metadata["facts"]), json.loads(metadata["libraries"])
-        layout = FeatureLayout(**json.loads(metadata["layout"]))
+        facts, libraries = _values(metadata["facts"]), _values(metadata["libraries"])
+        layout = FeatureLayout(**_values(metadata["layout"]))
+        if not all(isinstance(size, int) for size in asdict(layout).values()):
+            raise TypeError("a layout is of whole numbers")
         return Checkpoint(
             model=metadata["model"],
             layout=layout,
@@ -128,8 +134,26 @@ def _told(path: Path, metadata: Mapping[str, str], tensors: Mapping[str, NDArray
             libraries=dict(libraries),
             digest=digest,
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         _refuse(path, "does not say what it holds")
+
+
+def _values(text: str) -> Any:
+    """JSON values that can be written as JSON again, shown and kept: none is NaN, and every text is Unicode.
+
+    Raises:
+        ValueError, RecursionError: they are not.
+    """
+    values = json.loads(text)
+    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    if not _is_shallow(values, _LEVELS):
+        raise ValueError(f"nested more than {_LEVELS} deep")
+    return values
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:

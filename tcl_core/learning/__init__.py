@@ -2,7 +2,8 @@
 
 `make_learner` is the door; learners load lazily. The room stands above `cost_model` and builds on its ranker. Order of
 reading: `base` (the interface), `continual` (the whole of CKD), then its parts: `knowledge_base`, `active_column`,
-`progress`, `compress`, `distillation`, `ewc`; `checkpoints`; the baselines are `baselines` and `multi_task`.
+`progress`, `compress`, `distillation`, `ewc`; `checkpoints` and their `facts`; the baselines are `baselines` and
+`multi_task`.
 """
 
 from __future__ import annotations

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcl_core.batches import FeatureLayout
-from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
+from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig, ModelConfig
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
+from tcl_core.learning.facts import WrongFact, learner_facts
 from tcl_core.learning.lineage import LearnedPlatform
 
 if TYPE_CHECKING:
@@ -124,26 +125,28 @@ def describe(path: Path) -> LearnedCheckpoint:
 
 
 def _described(path: Path, checkpoint: Checkpoint) -> LearnedCheckpoint:
-    facts = checkpoint.facts
     try:
-        return LearnedCheckpoint(
-            path=path,
-            digest=checkpoint.digest,
-            layout=checkpoint.layout,
-            platforms=tuple(_platform(each) for each in facts["platforms"]),
-            parent=facts["parent"],
-            metrics=tuple((str(name), float(value)) for name, value in facts["metrics"].items()),
-            deployed=facts["deployed"],
-            config=_learner_config(facts["learner"]),
-            model=ModelConfig(**facts["model"]),
-            seed=int(facts["seed"]),
-            libraries=checkpoint.libraries,
-            size_bytes=path.stat().st_size,
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        facts = learner_facts(checkpoint.facts, checkpoint.layout.platform)
+    except WrongFact as error:
+        raise UserError("checkpoint", f"The checkpoint {path} says that its {error}; name another.") from error
+    except (KeyError, TypeError) as error:
         raise UserError(
             "checkpoint", f"The checkpoint {path} is of another version of the learner; learn it again."
         ) from error
+    return LearnedCheckpoint(
+        path=path,
+        digest=checkpoint.digest,
+        layout=checkpoint.layout,
+        platforms=facts.platforms,
+        parent=facts.parent,
+        metrics=facts.metrics,
+        deployed=facts.deployed,
+        config=facts.config,
+        model=facts.model,
+        seed=facts.seed,
+        libraries=checkpoint.libraries,
+        size_bytes=path.stat().st_size,
+    )
 
 
 def load_learner(
@@ -168,6 +171,8 @@ def load_learner(
 
     checkpoint = read_checkpoint(path, LEARNED_MODEL, layout)
     facts = _described(path, checkpoint)
+    if _least_numbers(facts) > sum(tensor.size for tensor in checkpoint.tensors.values()):
+        raise _wrong_weights(path)
     config = replace(config or facts.config, adapter=facts.config.adapter)
     model = replace(cost_model or CostModelConfig(), model=facts.model)
     learner = ContinualLearner(config, model, layout, facts.seed)
@@ -202,6 +207,19 @@ def _prefixed(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDA
     return {prefix + name: tensor for name, tensor in tensors.items()}
 
 
+def _least_numbers(facts: LearnedCheckpoint) -> int:
+    """Numbers that a learner with these sizes has at the least: one that the file cannot fill is never made, because
+    it might not fit in memory.
+    """
+    model = facts.model
+    block = model.expand * (2 * model.width + model.state + model.convolution) + facts.config.adapter
+    return model.width * (model.layers * block + model.heads)
+
+
+def _wrong_weights(path: Path) -> UserError:
+    return UserError("checkpoint", f"The checkpoint {path} lacks weights or holds wrong ones; name another.")
+
+
 def _fill(path: Path, tensors: Mapping[str, NDArray[Any]], networks: Mapping[str, nn.Module]) -> None:
     """Put the file's tensors into the networks, all or none; Fisher information is checked and left to the caller."""
     import torch
@@ -212,15 +230,6 @@ def _fill(path: Path, tensors: Mapping[str, NDArray[Any]], networks: Mapping[str
     expected |= {_FISHER + name: tuple(parameter.shape) for name, parameter in knowledge}
     found = {name: tensor.shape for name, tensor in tensors.items()}
     if found != expected or not all(np.isfinite(tensor).all() for tensor in tensors.values()):
-        raise UserError("checkpoint", f"The checkpoint {path} lacks weights or holds wrong ones; name another.")
+        raise _wrong_weights(path)
     for prefix, network in networks.items():
         network.load_state_dict({name: torch.tensor(tensors[prefix + name]) for name in states[prefix]})
-
-
-def _learner_config(fact: Mapping[str, Any]) -> LearnerConfig:
-    nested = {name: OfflineConfig(**fact[name]) for name in ("progress", "compress")}
-    return LearnerConfig(**{**fact, **nested})
-
-
-def _platform(fact: Mapping[str, Any]) -> LearnedPlatform:
-    return LearnedPlatform(**{**fact, "token": tuple(float(value) for value in fact["token"])})

@@ -35,11 +35,10 @@ from tcl_core.learning.column import (
 from tcl_core.learning.compress import Compress, Teachers, moved, platform_fisher
 from tcl_core.learning.ewc import OnlineEwc
 from tcl_core.learning.knowledge_base import KnowledgeBase
-from tcl_core.learning.lineage import LearnedPlatform
+from tcl_core.learning.lineage import ACTIVE, KNOWLEDGE, LearnedPlatform
 from tcl_core.learning.phase import Watched, run_phase
 from tcl_core.learning.progress import Progress
 
-KNOWLEDGE, ACTIVE = "knowledge base", "active column"
 _PROGRESS, _COMPRESS, _FISHER, _REHEARSAL = range(4)
 """Streams of random numbers of one `learn`."""
 

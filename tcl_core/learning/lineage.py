@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+KNOWLEDGE: Final = "knowledge base"
+ACTIVE: Final = "active column"
+"""What answers for the platform that was learned last."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,7 +126,13 @@ def _parent(config: LearnConfig, platform: Platform) -> CheckpointFile | None:
             f"The checkpoint {parent.path} holds the cost model '{parent.model}' alone, and learning goes on from a "
             "knowledge base; name one that learn has made, or begin with --from none.",
         )
-    if parent.origin is not None and parent.origin.platform.kind != platform.kind:
+    if parent.origin is None:
+        raise UserError(
+            "checkpoint",
+            f"The checkpoint {parent.path} does not say which platform it comes from, so that it may have learned CPUs "
+            "or GPUs; name one that learn has made, or begin with --from none.",
+        )
+    if parent.origin.platform.kind != platform.kind:
         raise UserError(
             "checkpoint",
             f"The checkpoint {parent.path} has learned {parent.origin.platform.kind} platforms and {platform.name} is "

@@ -51,6 +51,14 @@ def test_an_origin_of_a_later_version_is_left_alone() -> None:
     assert from_fact("text") is None
 
 
+@pytest.mark.parametrize("wrong", [-1, 2**70])
+def test_an_origin_with_numbers_that_no_workspace_can_note_is_none(wrong: int) -> None:
+    fact = to_fact(origin_of(samples.platform()))
+    assert from_fact(fact | {"records": wrong}) is None
+    assert from_fact(fact | {"seed": wrong}) is None
+    assert from_fact(fact | {"platform": fact["platform"] | {"threads": wrong}}) is None
+
+
 def test_a_lineage_names_a_platform_once_in_a_row() -> None:
     first, second = samples.platform("a", name="A"), samples.platform("b", name="B")
     origin = origin_of(first)

@@ -96,7 +96,19 @@ def test_a_whole_file_that_does_not_say_what_it_holds_is_refused(path: Path, lef
     assert "does not say what it holds" in refusal(path)
 
 
-@pytest.mark.parametrize("fits", [None, "3", 1.5])
+@pytest.mark.parametrize(
+    "facts",
+    ["[" * 100_000, '{"a": ' + "[" * 40 + "]" * 40 + "}", '{"a": NaN}', '{"a": 1e400}', '{"a": "\\ud800"}', "{"],
+)
+def test_facts_that_cannot_be_shown_or_kept_are_refused(path: Path, facts: str) -> None:
+    with safe_open(path, framework="numpy") as file:
+        metadata = {**file.metadata(), "facts": facts}
+    del metadata["sha256"]
+    save_file(TENSORS, path, metadata | {"sha256": checkpoint_module._digest(metadata, TENSORS)})
+    assert "does not say what it holds" in refusal(path)
+
+
+@pytest.mark.parametrize("fits", [None, "3", 1.5, True, -1, 2**70])
 def test_a_model_refuses_facts_that_are_not_its_own(tmp_path: Path, fits: object) -> None:
     small = CostModelConfig(model=ModelConfig(width=16, layers=1, heads=2))
     model = make_cost_model(small, LAYOUT, 0)

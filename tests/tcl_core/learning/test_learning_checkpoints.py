@@ -38,7 +38,7 @@ def platform(fingerprint: str) -> Platform:
         fingerprint=fingerprint,
         name=f"machine {fingerprint}",
         kind="llvm",
-        target_json="{}",
+        target_json='{"kind": "llvm"}',
         threads=2,
         runnable=True,
         features=features,

@@ -11,6 +11,7 @@ from tcl_core.checkpoints import Start, load_start
 from tcl_core.checkpoints.start import check_asked
 from tcl_core.config import CostModelConfig, LearnerConfig, ModelConfig, OfflineConfig
 from tcl_core.cost_model import make_cost_model
+from tcl_core.cost_model.checkpoint import read_checkpoint, write_checkpoint
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
@@ -142,6 +143,30 @@ def test_cpus_and_gpus_keep_apart(collected: Path, first: LearnedReport, cpu_pla
         workspace.add_platform(replace(cpu_platform, fingerprint="gpu", kind="cuda", name="a GPU"))
     with pytest.raises(UserError, match="knowledge bases of their own"):
         run(collected, "gpu", str(first.checkpoint.path))
+
+
+def test_a_parent_that_does_not_say_where_it_comes_from(collected: Path, first: LearnedReport, tmp_path: Path) -> None:
+    saved = read_checkpoint(first.checkpoint.path)
+    for number, origin in enumerate(({}, {"origin": {"kind": "dreamt"}})):
+        path = tmp_path / f"{number}.safetensors"
+        facts = {name: value for name, value in saved.facts.items() if name != "origin"}
+        write_checkpoint(path, replace(saved, facts=facts | origin))
+        with pytest.raises(UserError, match="does not say which platform it comes from"):
+            run(collected, "test-cpu-1", str(path))
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "named"),
+    [("seed", -5, "seed is -5"), ("deployed", 7, "deployed is 7"), ("platforms", [], "platforms is \\[\\]")],
+)
+def test_a_parent_whose_facts_are_wrong(
+    collected: Path, first: LearnedReport, tmp_path: Path, fact: str, value: object, named: str
+) -> None:
+    saved = read_checkpoint(first.checkpoint.path)
+    path = tmp_path / "wrong.safetensors"
+    write_checkpoint(path, replace(saved, facts={**saved.facts, fact: value}))
+    with pytest.raises(UserError, match=f"says that its {named}, and not .*; name another"):
+        run(collected, "test-cpu-1", str(path))
 
 
 def test_a_stop_saves_nothing(collected: Path) -> None:
