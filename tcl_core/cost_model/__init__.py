@@ -2,7 +2,8 @@
 
 Order of reading: `base` (the interface), `ranker` and `mamba` (the network), `scan_reference` (its sequence operations,
 readable), `scans` (which route they take), `losses`, `training`, `course` and `offline`, `token_model`, `mamba_model`;
-the baselines are `random_model`, `metaschedule_xgb`, `mlp_model`, and on the same tokens `transformer` and `lstm`.
+the baselines are `random_model`, `metaschedule_xgb` (its files go through `booster_trial`), `mlp_model`, and on the
+same tokens `transformer` and `lstm`.
 """
 
 from __future__ import annotations

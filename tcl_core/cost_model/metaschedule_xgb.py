@@ -19,9 +19,10 @@ from tvm.s_tir.meta_schedule.cost_model.xgb_model import XGBConfig, XGBModel
 from tcl_core.batches import FeatureBatch, FeatureLayout, FloatArray, Prediction, TaskGroup
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
+from tcl_core.cost_model.booster_trial import can_be_trusted
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from tcl_core.cost_model.offline import report_single_pass, require_pairs
-from tcl_core.cost_model.store_features import StoreFeatures, mean_rows
+from tcl_core.cost_model.store_features import STORE_FEATURES, StoreFeatures, mean_rows
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 
@@ -95,12 +96,16 @@ class MetaScheduleXgb(CostModel):
         raw = read_checkpoint(path, self.name, self._layout).tensors.get("booster")
         if raw is None:
             raise UserError("checkpoint", f"The checkpoint {path} holds no boosted trees; name another.")
-        if not len(raw):
+        if not raw.size:
             self._model.booster = None
             return
         booster = xgboost.Booster()
         try:
+            if not can_be_trusted(raw.tobytes(), STORE_FEATURES):
+                raise ValueError("they end the process, or ask for other features")
             booster.load_model(bytearray(raw.tobytes()))
-        except xgboost.core.XGBoostError as error:
-            raise UserError("checkpoint", f"The checkpoint {path} holds trees xgboost cannot read.") from error
+        except (xgboost.core.XGBoostError, ValueError) as error:  # of bytes that are no Unicode, too
+            raise UserError(
+                "checkpoint", f"The checkpoint {path} holds trees xgboost cannot read; name another."
+            ) from error
         self._model.booster = booster
