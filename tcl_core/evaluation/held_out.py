@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -66,7 +65,7 @@ def figures(networks: Sequence[RankedNetwork]) -> dict[str, float]:
         "top5": fifth.ratio,
         "pairwise": pairwise_accuracy(distinct_tasks(networks)),
     }
-    return {name: value for name, value in found.items() if math.isfinite(value)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def measured_on(workspace: Workspace, platform: Platform) -> Dataset:

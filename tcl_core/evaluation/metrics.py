@@ -7,7 +7,6 @@ Equal scores are settled against the ranker: it could not tell the candidates ap
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,11 +97,11 @@ def top_k(networks: Sequence[RankedNetwork], k: int) -> TopK:
     return TopK(ratio=best / found, by_network=tuple(by_network))
 
 
-def pairwise_accuracy(tasks: Sequence[RankedTask]) -> float:
-    """`RankedTask.ordered_pairs` averaged by task size. Tasks without a pair are left out; NaN if that is all."""
+def pairwise_accuracy(tasks: Sequence[RankedTask]) -> float | None:
+    """`RankedTask.ordered_pairs` averaged by task size. Tasks without a pair are left out; None if that is all."""
     found = [(len(task.scores), share) for task in tasks if (share := task.ordered_pairs()) is not None]
     total = sum(size for size, _ in found)
-    return sum(size * share for size, share in found) / total if total else math.nan
+    return sum(size * share for size, share in found) / total if total else None
 
 
 def forgetting(top1: Matrix) -> float:

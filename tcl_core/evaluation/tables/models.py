@@ -18,20 +18,25 @@ from tcl_core.events import CancelToken
 
 _CODE = ("evaluation/speed.py", "evaluation/tables/models.py", "space")
 _TOP1_GOAL = 0.93
-_FIGURES = ("top1", "top1_by_network", "top5", "pairwise")
+_FIGURES = ("top1", "top1_by_network", "top5")
+_NOT_ALWAYS = ("pairwise", "validation_top1")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRow:
-    """One model over all seeds. `top1_by_network`: mean of per-network ratios; `validation_top1`: what choices
-    see; None without validation networks.
+    """One model over all seeds.
+
+    Attributes:
+        top1_by_network: mean of per-network ratios.
+        pairwise: None where no test task has two different latencies.
+        validation_top1: what choices see; None without validation networks.
     """
 
     name: str
     top1: Spread
     top1_by_network: Spread
     top5: Spread
-    pairwise: Spread
+    pairwise: Spread | None
     validation_top1: Spread | None
     parameters: int
     per_second: float
@@ -49,8 +54,7 @@ class ModelsResult(TableResult):
 
     def to_json(self) -> dict[str, Any]:
         return {
-            row.name: {figure: getattr(row, figure).to_json() for figure in _FIGURES}
-            | {"validation_top1": None if row.validation_top1 is None else row.validation_top1.to_json()}
+            row.name: {figure: _json(getattr(row, figure)) for figure in (*_FIGURES, *_NOT_ALWAYS)}
             | {"parameters": row.parameters, "per_second": row.per_second, "train_s": row.train_s}
             for row in self.rows
         }
@@ -62,7 +66,7 @@ class ModelsResult(TableResult):
         for row in self.rows:
             table.add_row(
                 row.name,
-                *map(str, (row.top1, row.top5, row.pairwise, row.top1_by_network, row.validation_top1 or "")),
+                *map(str, (row.top1, row.top5, row.pairwise or "-", row.top1_by_network, row.validation_top1 or "")),
                 f"{row.parameters:,}",
                 f"{row.per_second:,.0f}",
                 f"{row.train_s:,.1f}",
@@ -121,7 +125,8 @@ def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToke
             ModelRow(
                 name=name,
                 **{figure: over_seeds(cells, name, seeds, figure) for figure in _FIGURES},
-                validation_top1=_validation(cells, name, seeds),
+                pairwise=_where_known(cells, name, seeds, "pairwise"),
+                validation_top1=_where_known(cells, name, seeds, "validation_top1"),
                 parameters=round(over_seeds(cells, name, seeds, "parameters").mean),
                 per_second=over_seeds(cells, name, seeds, "per_second").mean,
                 train_s=over_seeds(cells, name, seeds, "train_s").mean,
@@ -131,8 +136,12 @@ def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToke
     )
 
 
-def _validation(cells: Cells, name: str, seeds: Sequence[int]) -> Spread | None:
-    found = [cells[name, seed]["validation_top1"] for seed in seeds]
+def _json(figure: Spread | None) -> list[float] | None:
+    return None if figure is None else figure.to_json()
+
+
+def _where_known(cells: Cells, name: str, seeds: Sequence[int], figure: str) -> Spread | None:
+    found = [cells[name, seed][figure] for seed in seeds]
     return None if None in found else Spread.of(found)
 
 

@@ -58,6 +58,18 @@ def test_models(make_context: Make) -> None:
     assert found["xgb"]["per_second"] < found["mamba"]["per_second"], "replays are part of its price"
 
 
+def test_without_two_latencies_of_a_test_task_no_pair_is_ranked(make_context: Make, dataset: Dataset) -> None:
+    alone = {
+        key: tuple(each for each in found if not each.failure)[:1] if key[0] in "tu" else found
+        for key, found in dataset.records.items()
+    }
+    result, _ = computed(make_context(replace(dataset, records=alone), models=("random",)), "models", seeds=(0, 1))
+    row = result.to_json()["random"]
+    assert row["pairwise"] is None
+    assert row["top1"] == [1.0, 0.0]
+    assert markdown(result.to_table()).splitlines()[-1].split("|")[4].strip() == "-"
+
+
 def test_no_table_teaches_what_it_tests(make_context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the tasks that are tested on, "t" is a training network's and "u" the validation network's, too."""
     taught: dict[str, set[str]] = {"groups": set(), "validation": set()}
