@@ -16,6 +16,7 @@ from tcl_core.evaluation.cells import CellProgress
 from tcl_core.evaluation.chains import WHOLE
 from tcl_core.evaluation.context import Context
 from tcl_core.evaluation.evaluate import evaluate
+from tcl_core.evaluation.groups import Groups
 from tcl_core.evaluation.metrics import Spread
 from tcl_core.evaluation.results import markdown
 from tcl_core.evaluation.tables import TABLES, run_table
@@ -70,32 +71,40 @@ def test_without_two_latencies_of_a_test_task_no_pair_is_ranked(make_context: Ma
     assert markdown(result.to_table()).splitlines()[-1].split("|")[4].strip() == "-"
 
 
-def test_no_table_teaches_what_it_tests(make_context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_table_teaches_what_it_tests(make_context: Make, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the tasks that are tested on, "t" is a training network's and "u" the validation network's, too."""
-    taught: dict[str, set[str]] = {"groups": set(), "validation": set()}
-
-    def note(groups: Any, validation: Any) -> None:
-        taught["groups"].update(group.task_key for group in groups)
-        taught["validation"].update(group.task_key for group in validation)
-
+    # Batches of candidates that nobody measured name no task: each is told by its FLOPs here.
+    tasks = {key: replace(one, flops=one.flops * 2**place) for place, (key, one) in enumerate(dataset.tasks.items())}
+    told_apart = replace(dataset, tasks=tasks)
+    key_of = {Groups(told_apart).group(key, STRONG).batches[0].task.tobytes(): key for key in tasks}
+    taught: dict[str, set[str]] = {"groups": set(), "validation": set(), "unlabelled": set(), "elsewhere": set()}
     fit, data = Context.fit, platforms.PlatformData
 
+    def note(**given: Any) -> None:
+        for use in ("groups", "validation"):
+            taught[use].update(group.task_key for group in given[use])
+        for use in ("unlabelled", "elsewhere"):
+            taught[use].update(key_of[batch.task.tobytes()] for batch in given.get(use, ()))
+
     def noted_fit(self: Context, model: Any, groups: Any, validation: Any, *rest: Any) -> Any:
-        note(groups, validation)
+        note(groups=groups, validation=validation)
         return fit(self, model, groups, validation, *rest)
 
     def noted_data(**given: Any) -> Any:
-        note(given["groups"], given["validation"])
+        note(**given)
         return data(**given)
 
+    assert len(key_of) == len(tasks)
     monkeypatch.setattr(Context, "fit", noted_fit)
     monkeypatch.setattr(platforms, "PlatformData", noted_data)
     for name in ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot"):
         for keys in taught.values():
             keys.clear()
-        computed(make_context(), name)
+        computed(make_context(told_apart), name)
         assert taught["groups"] and taught["groups"] <= {"a", "b", "c"}, name
         assert taught["validation"] == {"v"}, name
+        teaching = {"a", "b", "c"} if name in {"continual", "transfer"} else set()
+        assert taught["unlabelled"] == taught["elsewhere"] == teaching, name
 
 
 def test_efficiency_and_ablation_share_their_cells(make_context: Make) -> None:
