@@ -272,13 +272,23 @@ def _of_each(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What is computed of each element of a tensor, as an expression of one value."""
 
     def expression(value: Any) -> Any:
-        placeholder = te.placeholder((1,), "float32", name="value")
-        return tvm_ffi.structural_map(
-            compute(placeholder).op.body[0],
-            (Call, lambda call: value if getattr(call.op, "name", "") == "te.tensor_load" else call),
-        )
+        return _written_out(compute(te.placeholder((1,), "float32", name="value")), value)
 
     return expression
+
+
+def _written_out(tensor: Any, value: Any) -> Any:
+    """An element of a tensor that is made of one placeholder, whose element is `value`: what it reads of stages between
+    is written out, too. `fast_tanh` is a fraction that is right up to 9, and keeps within that in stages of its own.
+    """
+    if not tensor.op.input_tensors:
+        return value
+    (read,) = tensor.op.input_tensors
+    inner = _written_out(read, value)
+    return tvm_ffi.structural_map(
+        tensor.op.body[0],
+        (Call, lambda call: inner if getattr(call.op, "name", "") == "te.tensor_load" else call),
+    )
 
 
 def _sigmoid(value: Any) -> Any:
