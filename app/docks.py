@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QTabBar, QTabWidget, QWidget
 
 from app.translation import later, tr
@@ -45,6 +45,7 @@ class Docks(Mapping[str, QDockWidget]):
             | QMainWindow.DockOption.AllowNestedDocks
             | QMainWindow.DockOption.GroupedDragging
         )
+        self._heights = _Heights(window)
         self._docks = {name: self._dock(name, panel) for name, panel in panels.items()}
         self.actions = [self._action(number, name) for number, name in enumerate(self._docks, start=1)]
         self._place()
@@ -66,6 +67,7 @@ class Docks(Mapping[str, QDockWidget]):
         dock.setWidget(panel if name == _SIDE else _scrolled(panel, dock.windowTitle()))
         dock.topLevelChanged.connect(self._title)
         dock.dockLocationChanged.connect(self._title)
+        dock.installEventFilter(self._heights)
         return dock
 
     def _action(self, number: int, name: str) -> QAction:
@@ -139,11 +141,12 @@ class Docks(Mapping[str, QDockWidget]):
         Args:
             before: size that the window had; invalid when it is shown for the first time.
         """
+        self._heights.note_window()
         if not before.isValid() or before.height() == now.height():
             return
         below = [dock for dock in self.values() if self._in_front_below(dock)]
         growth = now.height() / before.height()
-        heights = [round((dock.height() + self._tab_height(dock)) * growth) for dock in below]
+        heights = [round((self._heights.of(dock) + self._tab_height(dock)) * growth) for dock in below]
         self._window.resizeDocks(below, heights, Qt.Orientation.Vertical)
 
     def _tab_height(self, dock: QDockWidget) -> int:
@@ -158,6 +161,27 @@ class Docks(Mapping[str, QDockWidget]):
         area = self._window.dockWidgetArea(dock)
         below = area == Qt.DockWidgetArea.BottomDockWidgetArea and not dock.isFloating()
         return below and not dock.visibleRegion().isEmpty()
+
+
+class _Heights(QObject):
+    """How high docks were in the window that was: when it tells that it is lower, Qt has squeezed them already."""
+
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._window, self._window_height = window, window.height()
+        self._heights: dict[QObject, int] = {}
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802  Qt's name
+        if isinstance(event, QResizeEvent) and self._window.height() == self._window_height:
+            self._heights[watched] = event.size().height()
+        return False
+
+    def note_window(self) -> None:
+        """The window has another size, and what becomes of docks from now on counts."""
+        self._window_height = self._window.height()
+
+    def of(self, dock: QDockWidget) -> int:
+        return self._heights.get(dock, dock.height())
 
 
 def _scrolled(panel: QWidget, name: str) -> QScrollArea:

@@ -112,3 +112,23 @@ def test_the_first_layout_has_its_share_of_a_larger_window(open_studio: Open, qt
     qtbot.waitUntil(lambda: tasks.height() > 700)
     window.actions_.reset_layout.trigger()
     qtbot.waitUntil(lambda: (tasks.height() + TAB) / 1400 == pytest.approx(before / 800, abs=0.02))
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_window_that_was_large_for_a_while_has_the_docks_it_had(
+    open_studio: Open, qtbot: QtBot, opened: bool
+) -> None:
+    studio = open_studio(studio_engines.playing)
+    window = studio.window
+    if opened:
+        window.open_requested.emit(None)
+        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=20_000)
+    window.resize(1280, 800)
+    tasks = window.docks["tasks"]
+    qtbot.waitUntil(lambda: tasks.height() > 300)
+    before = tasks.height()
+    window.resize(2560, 1440)
+    qtbot.waitUntil(lambda: tasks.height() > 1.5 * before)
+    window.resize(1280, 800)
+    qtbot.wait(100)
+    assert tasks.height() == pytest.approx(before, abs=8)
