@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,14 @@ from rich.console import Console
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.events import CancelToken
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """The suite may itself run under `nohup`, whose processes hear no SIGHUP; a new one hears what this one does."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 class Terminal(io.RawIOBase):
@@ -97,9 +106,12 @@ def test_a_terminal_that_closes_stops_in_order(tmp_path: Path) -> None:
     command = subprocess.Popen(
         [sys.executable, "-c", _COMMAND, str(kept)], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
-    with command:
+    try:
         os.close(theirs)
         assert b"at work" in os.read(ours, 100)
         os.close(ours)
         assert command.wait(30.0) == 0
+    finally:
+        command.kill()
+        command.wait()
     assert kept.read_text() == "kept"
