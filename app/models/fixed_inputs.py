@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from app.translation import tr
+from app.translation import later, tr
 from tcl_core.domain import Network
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 Values = tuple[tuple[str, tuple[float, ...]], ...]
 
-_SHAPE = re.compile(r"(?:--shape\s+)?(?P<name>[^\s=;]+)\s*=\s*(?P<sizes>\d+(?:\s*[,x]\s*\d+)*)")
+_SHAPE = re.compile(r"(?:--shape\s+)?(?P<name>[^\s=;]+)\s*=\s*(?P<given>\d+(?:\s*[,x]\s*\d+)*)")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_VALUE = re.compile(rf"(?:--value\s+)?(?P<name>[^\s=;]+)\s*=\s*(?P<numbers>{_NUMBER}(?:\s*,\s*{_NUMBER})*)")
+_VALUE = re.compile(rf"(?:--value\s+)?(?P<name>[^\s=;]+)\s*=\s*(?P<given>{_NUMBER}(?:\s*,\s*{_NUMBER})*)")
+_NO_SHAPE = later("“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.")
+_NO_VALUE = later("“{part}” is no value; write rate=16000 and “;” between inputs.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +40,7 @@ def parse_shapes(text: str) -> Shapes:
     Raises:
         ValueError: one sentence on the part that is no shape.
     """
-    found = []
-    for part in _parts(text):
-        match = _SHAPE.fullmatch(part)
-        if match is None:
-            raise ValueError(tr("“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.", part=part))
-        found.append((match["name"], tuple(int(size) for size in re.findall(r"\d+", match["sizes"]))))
-    return tuple(found)
+    return tuple((name, tuple(map(int, re.findall(r"\d+", sizes)))) for name, sizes in _read(text, _SHAPE, _NO_SHAPE))
 
 
 def parse_values(text: str) -> Values:
@@ -53,13 +49,7 @@ def parse_values(text: str) -> Values:
     Raises:
         ValueError: one sentence on the part that is no value.
     """
-    found = []
-    for part in _parts(text):
-        match = _VALUE.fullmatch(part)
-        if match is None:
-            raise ValueError(tr("“{part}” is no value; write rate=16000 and “;” between inputs.", part=part))
-        found.append((match["name"], tuple(float(number) for number in match["numbers"].split(","))))
-    return tuple(found)
+    return tuple((name, tuple(map(float, numbers.split(",")))) for name, numbers in _read(text, _VALUE, _NO_VALUE))
 
 
 def shapes_text(shapes: Shapes) -> str:
@@ -72,5 +62,12 @@ def values_text(values: Values) -> str:
     return "; ".join(f"{name}={','.join(f'{number:.17g}' for number in numbers)}" for name, numbers in values)
 
 
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(";") if part.strip()]
+def _read(text: str, pattern: re.Pattern[str], refusal: str) -> list[tuple[str, str]]:
+    """Names and what is given for them, as texts."""
+    found = []
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        match = pattern.fullmatch(part)
+        if match is None:
+            raise ValueError(tr(refusal, part=part))
+        found.append((match["name"], match["given"]))
+    return found

@@ -6,10 +6,11 @@ import argparse
 from dataclasses import replace
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
+from tcl_core.command_line.option_texts import network_config
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.watch import RunWatch
-from tcl_core.config import TEACHING, CollectConfig, NetworkConfig
+from tcl_core.config import TEACHING, CollectConfig
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken, Collected
 
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         repeat=arguments.repeat,
         max_tasks=arguments.max_tasks,
         seed=arguments.seed,
-        network_config=NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value)),
+        network_config=network_config(arguments),
         sampler=replace(TEACHING, name=arguments.sampler),
     )
     token = CancelToken()

@@ -6,6 +6,7 @@ import argparse
 import math
 
 from tcl_core.command_line.paths import is_utf8, readable
+from tcl_core.config import NetworkConfig
 
 _MOST_SEED = 2**31 - 1
 """The window's, too."""
@@ -49,6 +50,11 @@ def value(text: str) -> Numbers:
     if not equals or not name or not all(math.isfinite(number) for number in parsed):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=16000 or name=1,0.5 with numbers")
     return name, parsed
+
+
+def network_config(arguments: argparse.Namespace) -> NetworkConfig:
+    """What `--shape` and `--value` fix."""
+    return NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value))
 
 
 def positive(text: str) -> int:

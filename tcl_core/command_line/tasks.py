@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from tcl_core.command_line.option_texts import network_config
 from tcl_core.command_line.output import Output
-from tcl_core.config import NetworkConfig
 from tcl_core.domain import ImportReport, Task
 
 
@@ -16,9 +16,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """List tasks by weight x FLOPs."""
     from tcl_core.tuner import open_network
 
-    config = NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value))
     with output.status.status(f"Importing {arguments.network}"):
-        opened = open_network(arguments.network, arguments.target, None, config)
+        opened = open_network(arguments.network, arguments.target, None, network_config(arguments))
     tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
     _show(tasks, opened.imported.report, output)
     output.emit(

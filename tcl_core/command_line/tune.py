@@ -11,11 +11,12 @@ from platformdirs import user_data_path
 from tcl_core.command_line.checkpoint_choice import checkpoint_file
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.library_text import library_json, show_library
+from tcl_core.command_line.option_texts import network_config
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.repeat import repeated_config
 from tcl_core.command_line.watch import RunWatch
-from tcl_core.config import Budget, CostModelConfig, LibraryConfig, NetworkConfig, RunConfig, SamplerConfig
+from tcl_core.config import Budget, CostModelConfig, LibraryConfig, RunConfig, SamplerConfig
 from tcl_core.events import CancelToken, Finished, RunStarted
 
 _SAMPLE_MINUTES, _MINUTES = 3.0, 10.0
@@ -63,7 +64,7 @@ def make_config(arguments: argparse.Namespace) -> RunConfig:
         seed=arguments.seed,
         checkpoint=checkpoint_file(arguments.checkpoint, workspace),
         budget=Budget(trials=arguments.trials, minutes=budget_minutes, task_trials=tuple(arguments.task_trials)),
-        network_config=NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value)),
+        network_config=network_config(arguments),
         cost_model=CostModelConfig(name=arguments.cost_model),
         sampler=SamplerConfig(name=arguments.sampler),
         library=LibraryConfig(rtol=arguments.rtol, atol=arguments.atol),

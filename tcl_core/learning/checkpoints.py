@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcl_core.batches import FeatureLayout
-from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig, ModelConfig
+from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig
 from tcl_core.cost_model.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
-from tcl_core.learning.facts import WrongFact, learner_facts
-from tcl_core.learning.lineage import LearnedPlatform
+from tcl_core.learning.facts import LearnerFacts, WrongFact, learner_facts
 
 if TYPE_CHECKING:
     from torch import nn
@@ -51,26 +50,17 @@ class LearnedOrigin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedCheckpoint:
+class LearnedCheckpoint(LearnerFacts):
     """What a learner's checkpoint says of itself.
 
     Attributes:
         digest: SHA-256 (hex) over its content; what a child names as its parent.
-        platforms: all it has learned, oldest first; the last is the active column's.
-        deployed: what answers for the last platform.
         libraries: versions that wrote it.
     """
 
     path: Path
     digest: str
     layout: FeatureLayout
-    platforms: tuple[LearnedPlatform, ...]
-    parent: str | None
-    metrics: tuple[tuple[str, float], ...]
-    deployed: str
-    config: LearnerConfig
-    model: ModelConfig
-    seed: int
     libraries: Mapping[str, str]
     size_bytes: int
 
@@ -134,16 +124,10 @@ def _described(path: Path, checkpoint: Checkpoint) -> LearnedCheckpoint:
             "checkpoint", f"The checkpoint {path} is of another version of the learner; learn it again."
         ) from error
     return LearnedCheckpoint(
+        **vars(facts),
         path=path,
         digest=checkpoint.digest,
         layout=checkpoint.layout,
-        platforms=facts.platforms,
-        parent=facts.parent,
-        metrics=facts.metrics,
-        deployed=facts.deployed,
-        config=facts.config,
-        model=facts.model,
-        seed=facts.seed,
         libraries=checkpoint.libraries,
         size_bytes=path.stat().st_size,
     )

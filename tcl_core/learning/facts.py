@@ -40,7 +40,12 @@ class WrongFact(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerFacts:
-    """See `checkpoints.LearnedCheckpoint`."""
+    """What a learner writes of itself.
+
+    Attributes:
+        platforms: all it has learned, oldest first; the last is the active column's.
+        deployed: what answers for the last platform.
+    """
 
     platforms: tuple[LearnedPlatform, ...]
     parent: str | None

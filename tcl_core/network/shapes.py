@@ -88,7 +88,7 @@ def fix_shapes(model: Any, shapes: Sequence[tuple[str, tuple[int, ...]]]) -> Non
     for name, wanted in shapes:
         if name not in inputs:
             raise UserError(
-                "network", f"--shape names '{name}', but the inputs are {_names(inputs)}; name one of these."
+                "network", f"--shape names '{name}', but the inputs are {names(inputs)}; name one of these."
             )
         _fix_one(inputs[name], wanted, symbols)
     if not shapes:
@@ -192,5 +192,6 @@ def _suggestion(dims: tuple[Dimension, ...] | None) -> tuple[int, ...]:
     return tuple(dim if isinstance(dim, int) and dim > 0 else common[axis] for axis, dim in enumerate(dims))
 
 
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names) or "none"
+def names(found: Iterable[str]) -> str:
+    """Of tensors, as a sentence has them."""
+    return ", ".join(f"'{name}'" for name in found) or "none"

@@ -23,8 +23,9 @@ def fix_values(model: Any, values: Sequence[tuple[str, tuple[float, ...]]]) -> N
     for name, numbers in values:
         inputs = {value.name: value for value in shapes.data_inputs(model)}
         if name not in inputs:
-            known = ", ".join(f"'{each}'" for each in inputs)
-            raise UserError("network", f"--value names '{name}', but the inputs are {known}; name one of these.")
+            raise UserError(
+                "network", f"--value names '{name}', but the inputs are {shapes.names(inputs)}; name one of these."
+            )
         model.graph.initializer.append(onnx.numpy_helper.from_array(_array(inputs[name], numbers), name))
 
 
