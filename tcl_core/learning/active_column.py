@@ -15,13 +15,17 @@ from tcl_core.cost_model.ranker import Ranker, RankerInput
 
 
 class LateralAdapter(nn.Module):
-    """sigmoid(gate) * up(silu(down(RMSNorm(x)))), [N, T, W] -> [N, T, W]; one gate per channel, all start at `gate`."""
+    """sigmoid(gate) * up(silu(down(RMSNorm(x)))), [N, T, W] -> [N, T, W]; one gate per channel, all start at `gate`.
+
+    It says nothing at first: noise would spoil the order of a column that begins as a copy.
+    """
 
     def __init__(self, width: int, adapter: int, gate: float) -> None:
         super().__init__()
         self.norm = nn.RMSNorm(width, eps=1e-5)
         self.down = nn.Linear(width, adapter)
         self.up = nn.Linear(adapter, width, bias=False)
+        nn.init.zeros_(self.up.weight)
         self.gate = nn.Parameter(torch.full((width,), math.log(gate / (1 - gate))))
 
     def forward(self, knowledge_NTW: Tensor) -> Tensor:

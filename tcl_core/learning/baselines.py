@@ -16,12 +16,11 @@ from tcl_core.batches import FeatureLayout, Prediction, TokenBatch
 from tcl_core.config import CostModelConfig, OfflineConfig
 from tcl_core.cost_model.base import EpochReport, EpochWatch
 from tcl_core.cost_model.mamba_model import MambaModel
-from tcl_core.cost_model.offline import NOT_APPRAISED, appraise
+from tcl_core.cost_model.offline import appraise
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.events import CancelToken
 from tcl_core.learning.base import LearnReport, PhaseReport, PlatformData, PlatformLearner
 from tcl_core.learning.column import make_ranker, no_prediction, numbers_bytes, predict
-from tcl_core.learning.phase import Beginning
 
 MODEL = "model"
 
@@ -43,12 +42,10 @@ class _Baseline(PlatformLearner):
         watch: EpochWatch | None,
         cancel: CancelToken | None,
         *,
-        start_counts: bool = False,
+        begun: bool = False,
     ) -> LearnReport:
-        """With `start_counts` the weights it begins with are kept when no pass is better, as CKD's are."""
+        """`begun`: the model has learned elsewhere, see `OfflineTraining`."""
         started = time.perf_counter()
-        first = appraise(lambda batch: model.predict(batch).scores, data.validation) if start_counts else NOT_APPRAISED
-        beginning = Beginning(model.ranker, first)
         passes: list[EpochReport] = []
 
         def tell(report: EpochReport) -> None:
@@ -57,17 +54,16 @@ class _Baseline(PlatformLearner):
             if watch is not None:
                 watch(report)
 
-        model.train_offline(data.groups, data.validation, self._offline, tell, cancel)
-        best = passes[passes[-1].best_epoch - 1]
-        if beginning.restored(best.validation_pairs):
-            best = replace(best, epoch=0, loss=None, validation_pairs=first.pairs, validation_top1=first.top1)
+        model.train_offline(data.groups, data.validation, self._offline, tell, cancel, begun=begun)
+        kept = passes[-1].best_epoch
+        found = appraise(lambda batch: model.predict(batch).scores, data.validation)
         phase = PhaseReport(
             phase="train",
             epochs=len(passes),
-            best_epoch=best.epoch,
-            loss=best.loss,
-            validation_pairs=best.validation_pairs,
-            validation_top1=best.validation_top1,
+            best_epoch=kept,
+            loss=passes[kept - 1].loss if kept else None,
+            validation_pairs=found.pairs,
+            validation_top1=found.top1,
         )
         return LearnReport(
             platform=data.platform,
@@ -128,7 +124,7 @@ class FineTune(_Baseline):
         cancel: CancelToken | None = None,
         old: Sequence[PlatformData] = (),
     ) -> LearnReport:
-        report = self._train(self._model, data, watch, cancel, start_counts=self._begun)
+        report = self._train(self._model, data, watch, cancel, begun=self._begun)
         self._begun = True
         return report
 
@@ -173,7 +169,7 @@ class Momentum(_Baseline):
     ) -> LearnReport:
         model = self._new_model() if self._last is None else self._model
         model.ranker.load_state_dict(self._slow.state_dict())
-        report = self._train(model, data, watch, cancel, start_counts=self._last is not None)
+        report = self._train(model, data, watch, cancel, begun=self._last is not None)
         if self._last is None:
             self._slow.load_state_dict(model.ranker.state_dict())
         self._model, self._last = model, data.platform

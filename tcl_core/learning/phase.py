@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from torch import nn
 
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import EpochReport, EpochWatch
@@ -31,26 +29,6 @@ class Watched:
     total: int | None = None
 
 
-class Beginning:
-    """The weights that a training begins with, and how good they are.
-
-    Attributes:
-        appraisal: `NOT_APPRAISED` where they mean nothing and are never kept.
-    """
-
-    def __init__(self, network: nn.Module, appraisal: Appraisal) -> None:
-        self.appraisal = appraisal
-        self._network, self._weights = network, copy.deepcopy(network.state_dict())
-
-    def restored(self, kept: float | None) -> bool:
-        """Whether they are better than what was kept of the training, by `Appraisal.value`; then they are back."""
-        first = self.appraisal.value
-        if first is None or kept is None or first <= kept:
-            return False
-        self._network.load_state_dict(self._weights)
-        return True
-
-
 def run_phase(
     name: str,
     course: Course[Group],
@@ -59,18 +37,18 @@ def run_phase(
     appraise: Callable[[], Appraisal],
     rng: np.random.Generator,
     watched: Watched,
-    start_counts: bool = False,
+    begun: bool = False,
 ) -> PhaseReport:
     """Train the course's network and keep the weights of its best pass.
 
     Args:
-        start_counts: whether the weights it begins with mean something and are kept when no pass is better.
+        begun: as in `OfflineTraining`.
 
     Raises:
         Interrupted, UserError: as `OfflineTraining.run`.
     """
-    beginning = Beginning(course.network, appraise() if start_counts else NOT_APPRAISED)
-    appraisals = [beginning.appraisal]
+    # By pass; those that are begun with are judged first.
+    appraisals = [] if begun else [NOT_APPRAISED]
     losses: list[float | None] = []
 
     def validate() -> Appraisal:
@@ -82,9 +60,11 @@ def run_phase(
         if watched.watch is not None:
             watched.watch(_placed(report, watched))
 
-    training = OfflineTraining(course, config, appraise=validate, rng=rng, watch=tell, cancel=watched.cancel)
+    training = OfflineTraining(
+        course, config, appraise=validate, rng=rng, watch=tell, cancel=watched.cancel, begun=begun
+    )
     training.run()
-    best = 0 if beginning.restored(appraisals[training.best_epoch].value) else training.best_epoch
+    best = training.best_epoch
     return PhaseReport(
         phase=name,
         epochs=len(losses),

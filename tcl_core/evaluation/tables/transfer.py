@@ -59,8 +59,7 @@ class TransferResult(TableResult):
             f"Learned first: {', '.join(self.old)}, {_share(self.old_share)} of each one's training records. "
             f"New: {self.new}; its share is drawn at random, the same for all learners; the rest of its pools is given "
             "without labels, and candidates of the training networks on the others, drawn anew from their sketches. "
-            "Its validation groups, which tell when to stop, and of CKD whether the active column or the knowledge "
-            "base answers, are whole.",
+            "Its validation groups, which tell when to stop, and of CKD how far the active column is heard, are whole.",
         )
 
 

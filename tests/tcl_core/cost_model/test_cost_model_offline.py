@@ -17,7 +17,14 @@ from tcl_core.batches import StoreFeatureBatch, TaskGroup
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.base import EpochReport
 from tcl_core.cost_model.course import Course, Part
-from tcl_core.cost_model.offline import NOT_APPRAISED, Appraisal, OfflineTraining, appraise, learning_rate_factor
+from tcl_core.cost_model.offline import (
+    NOT_APPRAISED,
+    Appraisal,
+    OfflineTraining,
+    appraise,
+    learning_rate_factor,
+    rate_of,
+)
 from tcl_core.errors import UserError
 
 CONFIG = OfflineConfig(epochs=10, patience=3, learning_rate=0.1, weight_decay=0.0, tasks_per_step=2, task_records=4)
@@ -57,9 +64,9 @@ def course(value: float = 3.0) -> Mean:
 
 
 def run(
-    what: Mean, values: Sequence[float | None], config: OfflineConfig = CONFIG
+    what: Mean, values: Sequence[float | None], config: OfflineConfig = CONFIG, *, begun: bool = False
 ) -> tuple[list[EpochReport], list[Tensor]]:
-    """Train with these validation results; the reports, and the bias after each pass."""
+    """Train with these validation results; the reports, and the bias after each pass, of `begun` weights first."""
     reports, biases, given = list[EpochReport](), list[Tensor](), iter(values)
 
     def judge() -> Appraisal:
@@ -67,9 +74,11 @@ def run(
         value = next(given)
         return Appraisal(pairs=value, top1=None if value is None else 1.0 - value)
 
-    training = OfflineTraining(what, config, appraise=judge, rng=np.random.default_rng(0), watch=reports.append)
+    training = OfflineTraining(
+        what, config, appraise=judge, rng=np.random.default_rng(0), watch=reports.append, begun=begun
+    )
     report = training.run()
-    assert report.epochs == len(biases) == what.closed
+    assert report.epochs == len(biases) - begun == what.closed
     assert training.best_epoch == reports[-1].best_epoch
     return reports, biases
 
@@ -95,6 +104,38 @@ def test_without_validation_it_takes_every_pass_and_keeps_the_last() -> None:
     reports, biases = run(what, [None] * 10)
     assert len(reports) == 10
     assert torch.equal(what.network.bias, biases[-1])
+
+
+def test_any_pass_of_begun_weights_may_be_kept() -> None:
+    what = course()
+    reports, biases = run(what, [0.5, 0.6, 0.9, 0.7, 0.6, 0.9], begun=True)
+    assert [each.best_epoch for each in reports] == [1, 2, 2, 2, 2]
+    assert torch.equal(what.network.bias, biases[2])
+
+
+def test_begun_weights_are_kept_where_no_pass_is_better() -> None:
+    what = course()
+    before = what.network.bias.detach().clone()
+    reports, biases = run(what, [0.5, 0.5, 0.4, 0.3], begun=True)
+    assert [each.best_epoch for each in reports] == [0, 0, 0]
+    assert torch.equal(what.network.bias, before)
+    assert not torch.equal(biases[-1], before)
+
+
+def test_begun_weights_stay_in_the_average_and_fresh_ones_are_forgotten() -> None:
+    left = {}
+    for begun in (True, False):
+        what = course(-1000.0)  # each step goes down by about as much
+        nn.init.zeros_(what.network.bias)
+        _, biases = run(what, [None] * (1 + begun), replace(CONFIG, epochs=1, average=0.9), begun=begun)
+        left[begun] = float(biases[-1])
+    assert left[False] < 1.5 * left[True] < 0
+
+
+def test_begun_weights_move_at_a_rate_that_falls_with_the_records_of_a_step() -> None:
+    few, many = numbered([1, 1]), numbered([40, 4])
+    assert rate_of(few, CONFIG, begun=True) == pytest.approx(CONFIG.learning_rate / 2)  # a quarter of four
+    assert rate_of(many, CONFIG, begun=True) == rate_of(few, CONFIG, begun=False) == CONFIG.learning_rate
 
 
 @pytest.mark.parametrize(("most_steps", "passes"), [(7, 3), (1, 1), (6, 2), (1000, 10)])

@@ -22,8 +22,18 @@ def given(knowledge):
 
 
 def column(gate: float, seed: int = 1) -> ActiveColumn:
+    """With adapters that say something already."""
     torch.manual_seed(0)
-    return ActiveColumn(make_ranker(COST_MODEL, LAYOUT, seed), adapter=4, gate=gate)
+    made = ActiveColumn(make_ranker(COST_MODEL, LAYOUT, seed), adapter=4, gate=gate)
+    for adapter in made.adapters:
+        torch.nn.init.normal_(adapter.up.weight)
+    return made
+
+
+def test_a_new_column_that_listens_is_its_ranker_still(knowledge, given):
+    listening = ActiveColumn(make_ranker(COST_MODEL, LAYOUT, 1), adapter=4, gate=0.5)
+    listening.listen_to(knowledge)
+    torch.testing.assert_close(listening(given)[0], listening.ranker(given)[0], rtol=0, atol=0)
 
 
 def test_a_column_that_listens_to_nobody_is_its_ranker(given):
