@@ -101,7 +101,7 @@ def _latency_us(row: UsedTask) -> str:
 TASK_COLUMNS: tuple[Column[UsedTask], ...] = (
     Column(later("Task"), later("The fused function"), lambda row: row.task.name),
     Column(later("Weight"), later("How often the network runs it"), lambda row: f"{row.task.weight}", numeric=True),
-    Column(later("Latency (µs)"), later("Of its best record, in microseconds"), _latency_us, numeric=True),
+    Column(later("Latency (µs)"), later("Of the record it runs, in microseconds"), _latency_us, numeric=True),
     Column(
         later("Share"),
         later("Weight x latency, of the sum over the tuned tasks"),
@@ -109,7 +109,9 @@ TASK_COLUMNS: tuple[Column[UsedTask], ...] = (
         numeric=True,
     ),
     Column(
-        later("In the library"), later("Its best record, or untuned code as a fallback"), lambda row: used(row.task)
+        later("In the library"),
+        later("Its best record that applies, or untuned code as a fallback"),
+        lambda row: used(row.task),
     ),
 )
 
@@ -150,7 +152,11 @@ OUTPUT_COLUMNS: tuple[Column[OutputCheck], ...] = (
 
 def used(task: LibraryTask) -> str:
     """What a task runs."""
-    return tr("fallback: {fallback}", fallback=tr(task.fallback)) if task.fallback else tr("tuned: best record")
+    if task.fallback:
+        return tr("fallback: {fallback}", fallback=tr(task.fallback))
+    if task.passed_over:
+        return tr("tuned: record {place}, as faster ones no longer apply", place=task.passed_over + 1)
+    return tr("tuned: best record")
 
 
 def contenders(report: LibraryReport) -> list[Contender]:

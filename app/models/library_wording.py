@@ -57,9 +57,9 @@ def coverage(report: LibraryReport) -> str:
     """How many tasks run a tuned record, and how many do not."""
     fallbacks = len(report.fallback_tasks)
     if not fallbacks:
-        return tr("All {tuned_tasks} tasks run their best record.", tuned_tasks=report.tuned_tasks)
+        return tr("All {tuned_tasks} tasks run their best record that applies.", tuned_tasks=report.tuned_tasks)
     return tr(
-        "{tuned_tasks} of {count} tasks run their best record; {fallbacks} run untuned code.",
+        "{tuned_tasks} of {count} tasks run their best record that applies; {fallbacks} run untuned code.",
         tuned_tasks=report.tuned_tasks,
         count=len(report.tasks),
         fallbacks=fallbacks,

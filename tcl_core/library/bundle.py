@@ -202,5 +202,6 @@ def _task(task: LibraryTask) -> dict[str, Any]:
         "key": task.key,
         "weight": task.weight,
         "tuned": not task.fallback,
+        "faster_records_that_no_longer_apply": task.passed_over,
         "latency_ms": None if task.latency_s is None else task.latency_s * 1e3,
     }

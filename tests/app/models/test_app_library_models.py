@@ -63,6 +63,15 @@ def test_the_tables_show_a_report(state: LibraryState) -> None:
     assert texts(state.outputs)[0] == ["logits", "0.5", "4.5", "infinite", "12", "1,000", "differs"]
 
 
+def test_a_task_whose_faster_records_no_longer_apply_says_so(state: LibraryState) -> None:
+    first, *others = library_samples.report().tasks
+    state.take(library_samples.report(tasks=(replace(first, passed_over=2), *others)))
+    assert [row[4] for row in texts(state.tasks)][:2] == [
+        "tuned: record 3, as faster ones no longer apply",
+        "tuned: best record",
+    ]
+
+
 def test_a_check_keeps_times_and_bundle_of_the_same_library_alone(state: LibraryState) -> None:
     state.take(library_samples.report())
     state.take(library_samples.report(path=None, rtol=0.1, **UNTIMED))
@@ -143,6 +152,6 @@ def test_verdicts() -> None:
 
 def test_coverage() -> None:
     assert library_wording.coverage(library_samples.report()) == (
-        "2 of 3 tasks run their best record; 1 run untuned code."
+        "2 of 3 tasks run their best record that applies; 1 run untuned code."
     )
     assert "All 2 tasks" in library_wording.coverage(library_samples.report(tasks=library_samples.report().tasks[:2]))

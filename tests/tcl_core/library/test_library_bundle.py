@@ -59,6 +59,16 @@ def test_the_manifest_says_what_the_library_is(manifest: dict[str, Any], importe
     assert all(latency == pytest.approx(0.01) for latency in tuned.values())
 
 
+def test_the_manifest_counts_faster_records_that_no_longer_apply(
+    imported: Any, platform: Any, report: LibraryReport
+) -> None:
+    first, *others = report.tasks
+    changed = dataclasses.replace(report, tasks=(dataclasses.replace(first, passed_over=2), *others))
+    written = make_manifest(network=imported.network, platform=platform, report=changed, bounds={})
+    found = [task["faster_records_that_no_longer_apply"] for task in written["tasks"]]
+    assert found == [2] + [0] * len(others)
+
+
 def test_an_infinite_error_is_null_in_json(
     imported: Any, platform: Any, report: LibraryReport, tmp_path: Path, library: Path
 ) -> None:
