@@ -13,6 +13,12 @@ from tcl_core.command_line.passes import PassWatch
 from tcl_core.config import COLD
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
+from tcl_core.learning.lineage import ACTIVE, KNOWLEDGE
+
+_ANSWERING = {
+    KNOWLEDGE: "the knowledge base answers",
+    ACTIVE: "the active column and the knowledge base answer together",
+}
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
@@ -55,8 +61,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             loss = "" if phase.loss is None else f", loss {phase.loss:.4f}"
             output.result.print(f"{phase.phase}: {phase.epochs} passes, best {phase.best_epoch}{loss}", soft_wrap=True)
         output.result.print(
-            f"{learned.records:,} records of {report.tasks} tasks in {learned.seconds:.0f} s; the {learned.deployed} "
-            f"answers for this platform; learned so far: {' -> '.join(lineage)}",
+            f"{learned.records:,} records of {report.tasks} tasks in {learned.seconds:.0f} s; "
+            f"{_ANSWERING[learned.deployed]} for this platform; learned so far: {' -> '.join(lineage)}",
             soft_wrap=True,
         )
         show_metrics(report.metrics, report.test_networks, output)

@@ -66,11 +66,10 @@ class OfflineTraining(Generic[Group]):
     has learned next to nothing. Six trainings on a tenth of the records, folds of networks left out: pairs in order
     0.624 by the best of all passes, two of them the first, and 0.667 by the best of the second half.
 
-    None of this holds for weights that have learned elsewhere, and are `begun` with: they are kept when no pass is
-    better, any pass may be, the average begins with them, and the rate is lower. A column that began as a copy of a
-    knowledge base lost its order in the first passes at the rate of a fresh one: three folds of networks left out, a
-    seed each, 2 % of a platform's records, top-1 0.955 by either without any training, 0.955 at 2e-3 by the old
-    rules, FIGURE at 2e-4 by these.
+    Weights that have learned elsewhere, and are `begun` with, are treated otherwise: they are kept when no pass is
+    better, any pass may be, the average is not made to forget them, and the rate is that of `rate_of`. A copy of a
+    knowledge base loses its order in the first passes at the rate of fresh weights: two columns of three that had 2 %
+    of a platform's records were kept as they began (folds of networks left out), and none by these rules.
 
     Attributes:
         best_epoch: the pass whose weights the network holds when `run` is over, however it ended; 0 for those it began

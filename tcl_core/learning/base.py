@@ -62,7 +62,7 @@ class LearnReport:
 
     Attributes:
         records: labelled candidates it was given to train on.
-        deployed: what answers for this platform now: "knowledge base", "active column", or "model".
+        deployed: what answers for this platform now: "knowledge base", "active column" (with it), or "model".
     """
 
     platform: str

@@ -7,7 +7,7 @@ from typing import Final
 
 KNOWLEDGE: Final = "knowledge base"
 ACTIVE: Final = "active column"
-"""What answers for the platform that was learned last."""
+"""What answers for the platform that was learned last: the knowledge base alone, or both together."""
 
 
 @dataclass(frozen=True, kw_only=True)
