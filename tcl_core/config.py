@@ -123,8 +123,8 @@ class OfflineConfig:
             (three folds of networks left out, pairs in order: 0.680 with all records, four tasks and 640 steps in 40 s,
             0.697 now in 72 s, and 0.696 with all records, four tasks and 1,280 steps in 81 s).
         most_steps: passes end with the one that reaches as many; many tasks make many steps a pass.
-        patience: passes without a better order of the validation tasks' records after which training ends, in its
-            second half; the weights of the best pass there are kept.
+        patience: passes without a better order of the validation tasks' records after which training ends, of fresh
+            weights in its second half; those of the best pass there are kept.
         average: what the exponential average of the weights keeps of itself at each step.
         warm_up: share of the passes over which the learning rate rises; it falls by a cosine afterwards.
     """

@@ -103,10 +103,10 @@ def told(report: PassFinished) -> str:
     if report.validation_pairs is not None and report.validation_top1 is not None:
         parts.append(
             tr(
-                "validation: {pairs:.3f} of pairs in order, top-1 {top1:.3f} (kept: pass {best_epoch})",
+                "validation: {pairs:.3f} of pairs in order, top-1 {top1:.3f} (kept: {kept})",
                 pairs=report.validation_pairs,
                 top1=report.validation_top1,
-                best_epoch=report.best_epoch,
+                kept=tr("pass {epoch}", epoch=report.best_epoch) if report.best_epoch else tr("what it began with"),
             )
         )
     parts.append(quantities.clock(report.seconds))

@@ -108,8 +108,8 @@ def holds(file: CheckpointFile, model: str) -> bool:
 
 
 def load_start(model: CostModel, start: Start, platform: Platform) -> None:
-    """Give a model the knowledge that `start` names; of a learned checkpoint, what answers for the platform: the active
-    column on the one it learned last, if that ranks better there, else the knowledge base.
+    """Give a model the knowledge that `start` names; of a learned checkpoint one of its rankers: the active column on
+    the platform it learned last, if that ranks better there, else the knowledge base.
 
     Raises:
         UserError: see `CostModel.load`.

@@ -65,4 +65,5 @@ def told_of(report: EpochReport) -> str:
     if report.validation_pairs is None or report.validation_top1 is None:
         return loss
     found = f"{report.validation_pairs:.4f} of pairs in order, top-1 {report.validation_top1:.4f}"
-    return f"{loss}, validation: {found} (kept: pass {report.best_epoch})"
+    kept = f"pass {report.best_epoch}" if report.best_epoch else "what it began with"
+    return f"{loss}, validation: {found} (kept: {kept})"

@@ -77,5 +77,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
 
 def _way_on(arguments: argparse.Namespace, path: Path) -> str:
     """The command that trains the same on from a checkpoint, as a shell reads it."""
-    words = ["main.py", "train", "--workspace", arguments.workspace, "--platform", arguments.platform]
-    return shlex.join([*words, "--cost-model", arguments.cost_model, "--checkpoint", str(path)])
+    named = ("workspace", "platform", "cost_model", "share", "sampler", "seed", "out")
+    options = [(f"--{name.replace('_', '-')}", getattr(arguments, name)) for name in named]
+    words = [word for option, value in options if value is not None for word in (option, str(value))]
+    return shlex.join(["main.py", "train", *words, "--checkpoint", str(path)])

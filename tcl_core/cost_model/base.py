@@ -37,7 +37,8 @@ class EpochReport:
             its labels differ: those that differ by noise alone say nothing. None without any.
         validation_top1: mean over the validation tasks of the label of the candidate ranked first; None without any.
         best_epoch: the pass whose weights would be kept by now: that of the second half with most `validation_pairs`,
-            unless a phase of learning judges by something else; the last until then and without validation tasks.
+            unless a phase of learning judges by something else; the last until then and without validation tasks. Of
+            weights that had learned before any pass may be it, and 0 where none is better than they were.
         seconds: since the training began.
     """
 

@@ -26,6 +26,7 @@ from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 
 _FORGET_STEPS = 10
+_LEFT = 0.05
 _KEPT_BYTES = 31 << 20
 """glibc gives freed tensors back to the system, to fault them in again page by page, until it has seen a block of this
 size freed (32 MB are its limit). Two Mamba layers, 320 records a step: 403 us of processor time a record, and 356."""
@@ -93,11 +94,12 @@ class OfflineTraining(Generic[Group]):
         self._watch, self._cancel, self._begun = watch, cancel, begun
         self._rate = rate_of(course, config, begun=begun)
         self._optimiser = make_optimiser(course.network, config)
-        self._average = AveragedModel(course.network, multi_avg_fn=running_average(config.average, begun=begun))
         self._taken = 0
         self._samples = 0
         self._steps = max(1, -(-len(course.groups) // config.tasks_per_step))
         self._epochs = min(config.epochs, -(-config.most_steps // self._steps))
+        average = of_begun(config.average, self._steps * self._epochs) if begun else running_average(config.average)
+        self._average = AveragedModel(course.network, multi_avg_fn=average)
 
     def run(self) -> FitReport:
         """Take passes until patience or passes are used up. As `CostModel.train_offline`."""
@@ -181,17 +183,27 @@ def rate_of(course: Course[Group], config: OfflineConfig, *, begun: bool) -> flo
     return config.learning_rate * math.sqrt(drawn / (len(course.groups) * config.task_records))
 
 
-def running_average(
-    keep: float, *, begun: bool = False
-) -> Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None]:
-    """An exponential average that keeps `keep` of itself at a step.
+Average = Callable[[Sequence[Tensor], Sequence[Tensor], Tensor | int], None]
 
-    Less at the first steps, n / (n + 10) at the n-th, so that random weights are soon forgotten, unless it is `begun`.
+
+def running_average(keep: float) -> Average:
+    """An exponential average that keeps `keep` of itself at a step, and less at the first steps: n / (n + 10) at the
+    n-th, so that the random weights it begins with are soon forgotten.
     """
+    return _average(lambda steps: min(keep, steps / (steps + _FORGET_STEPS)))
 
+
+def of_begun(keep: float, steps: int) -> Average:
+    """The same for weights that mean something: it keeps as much at every step, and less where there are so few that
+    more than `_LEFT` of what it begins with would be left after the last.
+    """
+    kept = min(keep, _LEFT ** (1 / steps))
+    return _average(lambda _: kept)
+
+
+def _average(kept: Callable[[float], float]) -> Average:
     def average(averaged: Sequence[Tensor], present: Sequence[Tensor], steps: Tensor | int) -> None:
-        kept = keep if begun else min(keep, float(steps) / (float(steps) + _FORGET_STEPS))
-        torch._foreach_lerp_(list(averaged), list(present), 1.0 - kept)
+        torch._foreach_lerp_(list(averaged), list(present), 1.0 - kept(float(steps)))
 
     return average
 

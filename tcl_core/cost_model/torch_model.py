@@ -104,10 +104,7 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
         config: OfflineConfig,
         watch: EpochWatch | None = None,
         cancel: CancelToken | None = None,
-        *,
-        begun: bool = False,
     ) -> FitReport:
-        """As in `CostModel.train_offline`; `begun` as in `OfflineTraining`."""
         require_pairs(groups)
         training = OfflineTraining(
             self._course(self._groups(groups, cancel), offline=True),
@@ -116,7 +113,7 @@ class TorchModel(CostModel, Generic[NetworkT, GroupT]):
             rng=np.random.default_rng([self._seed, self._trainings]),
             watch=watch,
             cancel=cancel,
-            begun=begun,
+            begun=self.trained,
         )
         try:
             with torch.random.fork_rng(devices=[]):

@@ -41,10 +41,7 @@ class _Baseline(PlatformLearner):
         data: PlatformData,
         watch: EpochWatch | None,
         cancel: CancelToken | None,
-        *,
-        begun: bool = False,
     ) -> LearnReport:
-        """`begun`: the model has learned elsewhere, see `OfflineTraining`."""
         started = time.perf_counter()
         passes: list[EpochReport] = []
 
@@ -54,7 +51,7 @@ class _Baseline(PlatformLearner):
             if watch is not None:
                 watch(report)
 
-        model.train_offline(data.groups, data.validation, self._offline, tell, cancel, begun=begun)
+        model.train_offline(data.groups, data.validation, self._offline, tell, cancel)
         kept = passes[-1].best_epoch
         found = appraise(lambda batch: model.predict(batch).scores, data.validation)
         phase = PhaseReport(
@@ -115,7 +112,6 @@ class FineTune(_Baseline):
     def __init__(self, cost_model: CostModelConfig, offline: OfflineConfig, layout: FeatureLayout, seed: int) -> None:
         super().__init__(cost_model, offline, layout, seed)
         self._model = self._new_model()
-        self._begun = False
 
     def learn(
         self,
@@ -124,9 +120,7 @@ class FineTune(_Baseline):
         cancel: CancelToken | None = None,
         old: Sequence[PlatformData] = (),
     ) -> LearnReport:
-        report = self._train(self._model, data, watch, cancel, begun=self._begun)
-        self._begun = True
-        return report
+        return self._train(self._model, data, watch, cancel)
 
     def predict(self, platform: str, batch: TokenBatch) -> Prediction:
         return self._model.predict(batch)
@@ -169,7 +163,7 @@ class Momentum(_Baseline):
     ) -> LearnReport:
         model = self._new_model() if self._last is None else self._model
         model.ranker.load_state_dict(self._slow.state_dict())
-        report = self._train(model, data, watch, cancel, begun=self._last is not None)
+        report = self._train(model, data, watch, cancel)
         if self._last is None:
             self._slow.load_state_dict(model.ranker.state_dict())
         self._model, self._last = model, data.platform

@@ -4,8 +4,8 @@ The file is a `cost_model.checkpoint` of the model "ckd": checksummed, written a
 it is damaged or of another feature vocabulary, and no code is run from it. The anchor of online EWC is not stored
 apart: after a platform was learned it is where the knowledge base stands.
 
-A run does not start from this file but from the one network that answers for its platform, which `export_ranker` writes
-as a checkpoint of the cost model "mamba". Nothing here imports torch until a learner is saved or loaded.
+A run does not start from this file but from one of its networks (`ContinualLearner.ranker_for`), which `export_ranker`
+writes as a checkpoint of the cost model "mamba". Nothing here imports torch until a learner is saved or loaded.
 """
 
 from __future__ import annotations
@@ -86,12 +86,13 @@ def save_learner(path: Path, learner: ContinualLearner, origin: LearnedOrigin) -
         vector_bits=platform.features.vector_bits,
     )
     known = replace(known, platforms=(*known.platforms[:-1], last))
-    learner.restore(known, learner.column, learner.deployed)
+    learner.restore(known, learner.column, learner.deployed, learner.leading)
     facts = {
         "learner": asdict(learner.config),
         "model": asdict(learner.cost_model.model),
         "seed": learner.seed,
         "deployed": learner.deployed,
+        "leading": learner.leading,
         "platforms": [asdict(platform) for platform in known.platforms],
         "parent": origin.parent,
         "metrics": dict(origin.metrics),
@@ -165,12 +166,12 @@ def load_learner(
     loose = OnlineEwc.loose(ranker)
     fisher = {name: zeros.new_tensor(checkpoint.tensors[_FISHER + name]) for name, zeros in loose.fisher.items()}
     known = KnowledgeBase(ranker=ranker, ewc=replace(loose, fisher=fisher), platforms=facts.platforms)
-    learner.restore(known, column, facts.deployed)
+    learner.restore(known, column, facts.deployed, facts.leading)
     return learner
 
 
 def export_ranker(path: Path, learner: ContinualLearner, platform: str) -> None:
-    """Write what answers for a platform as a checkpoint of the cost model "mamba", which `tune` can start from.
+    """Write what a run on a platform starts from as a checkpoint of the cost model "mamba".
 
     Raises:
         UserError: the file cannot be written; an old one survives.

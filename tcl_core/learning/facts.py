@@ -45,12 +45,14 @@ class LearnerFacts:
     Attributes:
         platforms: all it has learned, oldest first; the last is the active column's.
         deployed: what answers for the last platform.
+        leading: what a run on it starts from; in files of before it was written down the same.
     """
 
     platforms: tuple[LearnedPlatform, ...]
     parent: str | None
     metrics: tuple[tuple[str, float], ...]
     deployed: str
+    leading: str
     config: LearnerConfig
     model: ModelConfig
     seed: int
@@ -63,9 +65,7 @@ def learner_facts(facts: Mapping[str, Any], token: int) -> LearnerFacts:
         WrongFact: a value that no learner has.
         KeyError, TypeError: something is missing, or is there that this version does not know.
     """
-    parent, metrics, deployed = facts["parent"], facts["metrics"], facts["deployed"]
-    if deployed not in (KNOWLEDGE, ACTIVE):
-        _refuse("deployed", deployed, f"'{KNOWLEDGE}' or '{ACTIVE}'")
+    parent, metrics, deployed = facts["parent"], facts["metrics"], _column("deployed", facts["deployed"])
     found = _list("platforms", facts["platforms"])
     if not found:
         _refuse("platforms", found, "a list of one platform at least")
@@ -77,10 +77,18 @@ def learner_facts(facts: Mapping[str, Any], token: int) -> LearnerFacts:
             for name, value in _object("metrics", metrics).items()
         ),
         deployed=deployed,
+        leading=_column("leading", facts.get("leading", deployed)),
         config=_settings("learner", facts["learner"], LearnerConfig),
         model=_settings("model", facts["model"], ModelConfig),
         seed=_whole("seed", facts["seed"], 0, _MOST),
     )
+
+
+def _column(place: str, found: Any) -> str:
+    for column in (KNOWLEDGE, ACTIVE):
+        if found == column:
+            return column
+    _refuse(place, found, f"'{KNOWLEDGE}' or '{ACTIVE}'")
 
 
 def _platform(place: str, found: Any, token: int) -> LearnedPlatform:

@@ -81,5 +81,5 @@ def _placed(report: EpochReport, watched: Watched) -> EpochReport:
         report,
         epoch=watched.before + report.epoch,
         epochs=watched.total or report.epochs,
-        best_epoch=watched.before + report.best_epoch,
+        best_epoch=watched.before + report.best_epoch if report.best_epoch else 0,
     )

@@ -36,7 +36,8 @@ class TrainConfig:
 
     Attributes:
         platform: as `choose_platform` takes it.
-        share: of each task's records, chosen by `sampler`; 1 for all of them.
+        share: of each task's records, chosen by `sampler` with models that have learned nothing else: the same seed
+            chooses the same, whatever is gone on from. 1 for all of them.
         steps: shares on the way there; at each a model is trained that helps to choose the next, as in the tables.
         checkpoint: a file to go on from; None to begin with nothing.
         out: the checkpoint's file; None for a new one in the workspace.
@@ -170,9 +171,12 @@ class _Training:
         return self._keep(workspace, model, groups, metrics, stopped=stopped)
 
     def _make(self) -> CostModel:
-        model = make_cost_model(self._config.cost_model, LAYOUT, self._config.seed)
+        model = self._fresh()
         load_start(model, self._start, self._lesson.platform)
         return model
+
+    def _fresh(self) -> CostModel:
+        return make_cost_model(self._config.cost_model, LAYOUT, self._config.seed)
 
     def _fit(self, model: CostModel, groups: tuple[TaskGroup, ...]) -> None:
         def watch(report: EpochReport) -> None:
@@ -191,11 +195,11 @@ class _Training:
         sampler = make_sampler(config.sampler)
         before = () if sampler.name == _BLIND else tuple(step for step in config.steps if step < config.share)
         chosen: Choice | None = None
-        judge = model
+        judge = self._fresh()
         for share in (*before, config.share):
             if chosen is not None:
                 self._phase(f"training on {sum(map(len, chosen.values()))} records to choose the next")
-                judge = self._make()
+                judge = self._fresh()
                 try:
                     self._fit(judge, chosen_groups(lesson.groups, chosen, platform, judge))
                 except Interrupted:

@@ -151,7 +151,7 @@ def test_a_stopped_training_says_where_its_weights_are(
         )
 
     monkeypatch.setattr(training, "train", stopped)
-    options = ("--share", "0.1", "--sampler", "kcenter", "--seed", "4", "--json")
+    options = ("--share", "0.1", "--sampler", "kcenter", "--seed", "4", "--out", "my model", "--json")
     assert main(["train", "--workspace", str(workspace), "--platform", "cafe01", *options]) == INTERRUPTED
     captured = capsys.readouterr()
     assert json.loads(captured.out)["stopped"] is True
@@ -159,6 +159,7 @@ def test_a_stopped_training_says_where_its_weights_are(
     program, *words = shlex.split(captured.err.split("`")[1])
     way_on = make_parser().parse_args(words)
     assert program == "main.py" and (way_on.workspace, way_on.platform) == (str(workspace), "cafe01")
+    assert (way_on.share, way_on.sampler, way_on.seed, way_on.out) == (0.1, "kcenter", 4, "my model")
     assert way_on.checkpoint == str(checkpoint)
 
 

@@ -20,10 +20,13 @@ from tcl_core.cost_model.course import Course, Part
 from tcl_core.cost_model.offline import (
     NOT_APPRAISED,
     Appraisal,
+    Average,
     OfflineTraining,
     appraise,
     learning_rate_factor,
+    of_begun,
     rate_of,
+    running_average,
 )
 from tcl_core.errors import UserError
 
@@ -122,14 +125,19 @@ def test_begun_weights_are_kept_where_no_pass_is_better() -> None:
     assert not torch.equal(biases[-1], before)
 
 
-def test_begun_weights_stay_in_the_average_and_fresh_ones_are_forgotten() -> None:
-    left = {}
-    for begun in (True, False):
-        what = course(-1000.0)  # each step goes down by about as much
-        nn.init.zeros_(what.network.bias)
-        _, biases = run(what, [None] * (1 + begun), replace(CONFIG, epochs=1, average=0.9), begun=begun)
-        left[begun] = float(biases[-1])
-    assert left[False] < 1.5 * left[True] < 0
+def averaged(average: Average, steps: int) -> float:
+    """What is left of a one that is averaged with zeros."""
+    left = torch.ones(1)
+    for step in range(1, steps + 1):
+        average([left], [torch.zeros(1)], step)
+    return float(left)
+
+
+@pytest.mark.parametrize("steps", [20, 160, 900])
+def test_little_is_left_of_what_an_average_begins_with_and_of_random_weights_nothing(steps: int) -> None:
+    assert averaged(running_average(0.99), steps) < 1e-4
+    assert averaged(of_begun(0.99, steps), steps) == pytest.approx(min(0.05, 0.99**steps), rel=1e-3)
+    assert averaged(of_begun(0.99, steps), 1) == pytest.approx(min(0.99, 0.05 ** (1 / steps)), rel=1e-3)
 
 
 def test_begun_weights_move_at_a_rate_that_falls_with_the_records_of_a_step() -> None:

@@ -11,7 +11,7 @@ from tcl_core.learning import PlatformData, PlatformLearner
 
 LAYOUT = FeatureLayout(version=1, kinds=12, fields=6, task=4, platform=3)
 COST_MODEL = CostModelConfig(model=ModelConfig(width=16, layers=2, state=4, heads=3))
-OFFLINE = OfflineConfig(epochs=14, patience=14, learning_rate=5e-3, average=0.8)
+OFFLINE = OfflineConfig(epochs=14, patience=14, learning_rate=5e-3)
 LEARNER = LearnerConfig(progress=OFFLINE, compress=OFFLINE, adapter=4)
 QUICK = OfflineConfig(epochs=2, learning_rate=5e-3)
 QUICK_LEARNER = LearnerConfig(progress=QUICK, compress=QUICK, adapter=4, probes=1)

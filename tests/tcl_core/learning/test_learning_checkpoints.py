@@ -105,7 +105,7 @@ def test_going_on_from_a_file_is_never_having_stopped(tmp_path: Path):
         assert all(np.array_equal(value.detach(), other[name].detach()) for name, value in one.items())
     for each in ("a", "c", "unknown"):
         np.testing.assert_array_equal(straight.predict(each, BATCH).scores, stopped.predict(each, BATCH).scores)
-    assert straight.deployed == stopped.deployed
+    assert (straight.deployed, straight.leading) == (stopped.deployed, stopped.leading)
     assert [each.name for each in stopped.knowledge.platforms] == ["machine a", "machine b", ""]
 
 
@@ -137,14 +137,14 @@ def test_the_paper_size_learner_fits_its_budget(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("deployed", "platform", "starts"),
+    ("leading", "platform", "starts"),
     [(ACTIVE, "b", "column"), (KNOWLEDGE, "b", "knowledge"), (ACTIVE, "a", "knowledge"), (ACTIVE, "c", "knowledge")],
 )
-def test_a_run_starts_from_the_network_that_answers_for_its_platform(
-    saved: Path, tmp_path: Path, deployed: str, platform: str, starts: str
+def test_a_run_starts_from_what_leads_on_its_platform(
+    saved: Path, tmp_path: Path, leading: str, platform: str, starts: str
 ):
     learner = load_learner(saved, LAYOUT)
-    learner.restore(learner.knowledge, learner.column, deployed)
+    learner.restore(learner.knowledge, learner.column, KNOWLEDGE, leading)
     export_ranker(tmp_path / "ranker.safetensors", learner, platform)
     model = make_cost_model(COST_MODEL, LAYOUT, 7)
     model.load(tmp_path / "ranker.safetensors")

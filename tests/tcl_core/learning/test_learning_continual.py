@@ -24,10 +24,12 @@ from learning_fakes import (
 )
 
 from tcl_core.batches import TaskGroup, TokenBatch
+from tcl_core.cost_model.offline import appraise
+from tcl_core.cost_model.ranker import Ranker
 from tcl_core.cost_model.training import RankedGroup
 from tcl_core.errors import Interrupted
 from tcl_core.learning import PlatformData, make_learner
-from tcl_core.learning.column import ranked_groups, score_group
+from tcl_core.learning.column import predict, ranked_groups, score_group
 from tcl_core.learning.compress import Compress, Teachers, moved
 from tcl_core.learning.continual import ACTIVE, KNOWLEDGE, ContinualLearner
 from tcl_core.learning.ewc import OnlineEwc
@@ -178,7 +180,7 @@ def test_the_last_platform_may_be_answered_by_both_and_all_others_by_the_knowled
     assert not np.array_equal(knowledge, active)
 
     for deployed, wanted in ((ACTIVE, (knowledge + active) / 2), (KNOWLEDGE, knowledge)):
-        learner.restore(learner.knowledge, learner.column, deployed)
+        learner.restore(learner.knowledge, learner.column, deployed, leading=KNOWLEDGE)
         np.testing.assert_allclose(learner.predict("b", batch).scores, wanted, rtol=1e-6)
         for platform in ("a", "c"):
             np.testing.assert_array_equal(learner.predict(platform, batch).scores, knowledge)
@@ -235,6 +237,25 @@ def test_of_the_new_platform_each_is_heard_as_far_as_the_validation_tasks_bear_i
     assert Teachers(column, ranker, 0.5).recollection == 0.5
 
 
+def test_a_run_on_the_last_platform_starts_from_what_has_more_validation_pairs_in_order_alone():
+    learner = quick()
+    learner.learn(platform_data("a", **SMALL))
+    second = platform_data("b", **SMALL)
+    learner.learn(second)
+    assert learner.ranker_for("a") is learner.ranker_for("c") is learner.knowledge.ranker
+    rankers = {ACTIVE: learner.column.ranker, KNOWLEDGE: learner.knowledge.ranker}
+
+    def order(ranker: Ranker) -> float:
+        return appraise(
+            lambda batch: predict(ranker, ranker, ranker.heads.scale, batch).scores, second.validation
+        ).alike
+
+    better = max(rankers, key=lambda name: order(rankers[name]))
+    assert order(rankers[ACTIVE]) != order(rankers[KNOWLEDGE])
+    assert learner.leading == better
+    assert learner.ranker_for("b") is rankers[better]
+
+
 def test_what_answers_for_the_last_platform_is_what_has_more_validation_pairs_in_order():
     learner = quick()
     learner.learn(platform_data("a", **SMALL))
@@ -242,14 +263,14 @@ def test_what_answers_for_the_last_platform_is_what_has_more_validation_pairs_in
     learner.learn(second)
 
     def as_it_is_answered(group: TaskGroup, deployed: str) -> TaskGroup:
-        learner.restore(learner.knowledge, learner.column, deployed)
+        learner.restore(learner.knowledge, learner.column, deployed, leading=KNOWLEDGE)
         scores = np.concatenate([learner.predict("b", batch).scores for batch in group.batches])
         return replace(group, labels=np.exp(scores - scores.max()))
 
     for deployed in (ACTIVE, KNOWLEDGE):
         validation = [as_it_is_answered(group, deployed) for group in second.validation]
-        assert learner._better(validation) == deployed
-    assert learner._better(()) == KNOWLEDGE
+        assert learner._better(learner._predict_together, validation) == deployed
+    assert learner._better(learner._predict_together, ()) == KNOWLEDGE
 
 
 def test_an_earlier_platform_is_rehearsed_on_candidates_of_its_own():

@@ -28,6 +28,7 @@ FACTS: dict[str, Any] = {
     "model": asdict(COST_MODEL.model),
     "seed": 0,
     "deployed": ACTIVE,
+    "leading": KNOWLEDGE,
     "platforms": [{**asdict(PLATFORM), "token": list(PLATFORM.token)}],
     "parent": None,
     "metrics": {"top1": 0.75},
@@ -53,7 +54,7 @@ def test_what_a_learner_writes_is_read() -> None:
     found = read(FACTS)
     assert (found.config, found.model, found.seed) == (QUICK_LEARNER, COST_MODEL.model, 0)
     assert (found.platforms, found.metrics, found.parent) == ((PLATFORM,), (("top1", 0.75),), None)
-    assert read(changed("deployed", KNOWLEDGE)).deployed == KNOWLEDGE
+    assert (found.deployed, found.leading) == (ACTIVE, KNOWLEDGE)
 
 
 def test_settings_that_a_file_lacks_take_their_defaults() -> None:
@@ -61,6 +62,8 @@ def test_settings_that_a_file_lacks_take_their_defaults() -> None:
     del fewer["learner"]["hearsay"], fewer["platforms"][0]["vector_bits"]
     assert read(fewer).config == replace(QUICK_LEARNER, hearsay=0.5)
     assert read(fewer).platforms == (PLATFORM,)
+    del fewer["leading"]
+    assert read(fewer).leading == ACTIVE, "what answered was what runs started from"
 
 
 @pytest.mark.parametrize(
@@ -78,6 +81,7 @@ def test_settings_that_a_file_lacks_take_their_defaults() -> None:
         ("learner.compress.learning_rate", float("inf")),
         *(("seed", value) for value in (-5, 2**70, "0", 1.0, False)),
         *(("deployed", value) for value in (7, None, "model", [])),
+        ("leading", "model"),
         *(("platforms", value) for value in ([], {}, None, [7])),
         *(("platforms.0.token", value) for value in ([], [0.0] * 4, [0.0, 0.0, float("nan")], [1e39, 0, 0], "abc")),
         ("platforms.0.records", -1),
