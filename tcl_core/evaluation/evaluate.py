@@ -19,12 +19,12 @@ def evaluate(
     seeds: Sequence[int],
     watch: Watch,
     cancel: CancelToken,
-    crew: Crew | None = None,
+    crew: Crew,
 ) -> EvaluationResult:
     """The table `only`, or all that come from the dataset, with the live one as far as it is finished.
 
     Args:
-        crew: helps with the tables that are not timed; those that are come first, and have the machine to themselves.
+        crew: fills the tables that are not timed, or helps to; those that are come first, with all of torch's threads.
 
     Raises:
         UserError: the dataset does not hold what a table needs: said before any of them is begun.
@@ -34,7 +34,7 @@ def evaluate(
     _check(context, names, seeds)
     found = {name: run_table(name, context, seeds, watch, cancel) for name in names if name in TIMED}
     rest = [name for name in names if name not in TIMED]
-    with crew.at_work(context, rest, seeds) if crew and rest else nullcontext():
+    with crew.at_work(context, rest, seeds) if rest else nullcontext():
         found |= {name: run_table(name, context, seeds, watch, cancel) for name in rest}
     tables = [found[name] for name in names]
     if only is None:

@@ -85,10 +85,9 @@ def learner_facts(facts: Mapping[str, Any], token: int) -> LearnerFacts:
 
 
 def _column(place: str, found: Any) -> str:
-    for column in (KNOWLEDGE, ACTIVE):
-        if found == column:
-            return column
-    _refuse(place, found, f"'{KNOWLEDGE}' or '{ACTIVE}'")
+    if found not in (KNOWLEDGE, ACTIVE):
+        _refuse(place, found, f"'{KNOWLEDGE}' or '{ACTIVE}'")
+    return str(found)
 
 
 def _platform(place: str, found: Any, token: int) -> LearnedPlatform:

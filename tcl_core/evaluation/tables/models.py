@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import torch
 from rich.table import Table
 
 from tcl_core.evaluation.cells import Tell, Value, Watch, run_cells
@@ -110,8 +111,13 @@ def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToke
     def work(row: str, seed: int, tell: Tell) -> Value:
         return _train_and_test(context, row, seed, tell, cancel)
 
+    settings = {
+        "cost_model": config.cost_model,
+        "offline": config.offline,
+        "threads": torch.get_num_threads(),  # of the others' tables each cell has one
+    }
     cells = run_cells(
-        context.cells("models", {"cost_model": config.cost_model, "offline": config.offline}, _CODE),
+        context.cells("models", settings, _CODE),
         "models",
         config.models,
         seeds,

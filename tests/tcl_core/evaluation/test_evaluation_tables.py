@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tcl_core.evaluation import platforms
 from tcl_core.evaluation.cells import CellProgress
 from tcl_core.evaluation.chains import WHOLE
 from tcl_core.evaluation.context import Context
+from tcl_core.evaluation.crew import Crew
 from tcl_core.evaluation.evaluate import evaluate
 from tcl_core.evaluation.groups import Groups
 from tcl_core.evaluation.metrics import Spread
@@ -30,6 +32,7 @@ from tests.tcl_core.evaluation.conftest import STRONG, WEAK
 
 Make = Callable[..., Context]
 LEARNERS = ("scratch", "fine-tune", "multi-task", "momentum", "ckd")
+ALONE = Crew(dataset=Path(), count=0)
 
 
 def is_spread(value: Any) -> bool:
@@ -184,7 +187,7 @@ def test_a_rotation_tests_other_networks(make_context: Make) -> None:
 
 def refused(context: Context, only: str | None = None) -> str:
     with pytest.raises(UserError) as refusal:
-        evaluate(context, only, (0,), lambda _: None, CancelToken())
+        evaluate(context, only, (0,), lambda _: None, CancelToken(), ALONE)
     assert str(refusal.value).count(". ") == 0, "one sentence"
     return str(refusal.value)
 
@@ -205,7 +208,7 @@ def test_what_cannot_be_evaluated_is_said_at_once(make_context: Make, dataset: D
 
 def test_the_whole_evaluation_is_written(make_context: Make, tmp_path: Any) -> None:
     context = make_context(models=("random",))
-    result = evaluate(context, "models", (0, 1), lambda _: None, CancelToken())
+    result = evaluate(context, "models", (0, 1), lambda _: None, CancelToken(), ALONE)
     for path in result.write(tmp_path / "out"):
         assert path.exists()
     found = json.loads((tmp_path / "out" / "models.json").read_text(encoding="utf-8"))
