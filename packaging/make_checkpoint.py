@@ -35,17 +35,24 @@ from tcl_core.training.learn import save_learned  # noqa: E402
 def make_checkpoint(context: Context, out: Path, share: float, seed: int, watch: PassWatch) -> CheckpointFile:
     """Learn `share` of every platform's records, one platform after another, and write the last checkpoint to `out`.
 
+    What lies there stays until all are learned.
+
     Raises:
         UserError: fewer than two platforms, nothing to learn from, or a full disk.
     """
     learner = ContinualLearner(context.config.learner, context.config.cost_model, LAYOUT, seed)
     parent: CheckpointFile | None = None
-    for fingerprint in context.sequence(seed):
-        watch.phase(context.name(fingerprint))
-        parent = _learn(context, learner, fingerprint, share, watch, parent, out)
-    if parent is None:
-        raise AssertionError("a sequence has two platforms at least")
-    return parent
+    unfinished = out.with_name(f".{out.name}.unfinished")
+    try:
+        for fingerprint in context.sequence(seed):
+            watch.phase(context.name(fingerprint))
+            parent = _learn(context, learner, fingerprint, share, watch, parent, unfinished)
+        if parent is None:
+            raise AssertionError("a sequence has two platforms at least")
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return replace(parent, path=out)
 
 
 def _learn(

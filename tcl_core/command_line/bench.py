@@ -13,7 +13,7 @@ from tcl_core.bench.baseline import Standing, bundled_baseline_path, keep, read_
 from tcl_core.bench.result import BenchResult
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import BENCH_OPTIONS
-from tcl_core.errors import UserError
+from tcl_core.errors import Interrupted, UserError
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
@@ -30,14 +30,17 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     baseline = read_baseline(path, arguments.name)
     if arguments.baseline and baseline is None and not arguments.keep:
         raise UserError("bench", f"There is no baseline {path}; name another file, or write it with --keep.")
-    result: BenchResult = module.run(report, **own)
+    try:
+        result: BenchResult = module.run(report, **own)
+    except KeyboardInterrupt as stop:
+        raise Interrupted("Stopped; no figure is kept, and the same command begins anew.") from stop
     standing = stand(result, baseline) if baseline else None
     if not output.json:
         _show(result, standing, output)
-    output.emit(result.json() | {"baseline": standing.json() if standing else None})
     if arguments.keep:
         keep(result, path)
         output.status.print(f"kept as baseline: {path}", soft_wrap=True)
+    output.emit(result.json() | {"baseline": standing.json() if standing else None})
 
 
 def _own_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from tcl_core.checkpoints import describe
 from tcl_core.checkpoints.start import check_asked
 from tcl_core.dataset import Dataset, sealed, write_dataset
 from tcl_core.domain import CheckpointKind
-from tcl_core.evaluation.context import EvaluationConfig
+from tcl_core.evaluation.context import Context, EvaluationConfig
 from tcl_core.learning.checkpoints import describe as describe_learned
+from tcl_core.learning.continual import ContinualLearner
 from tests.tcl_core.conftest import cpu_platform, matmul_task
 from tests.tcl_core.evaluation.conftest import STRONG, WEAK, config, dataset
 
@@ -62,3 +63,23 @@ def test_refusals_are_one_sentence(
     assert make_checkpoint.main(["--dataset", str(folder), "--out", str(out)], config) == 2
     assert "one platform only" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_what_lies_there_stays_until_all_are_learned(
+    folder: Path, config: EvaluationConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = folder.parent / "made" / "cpu.safetensors"
+    out.parent.mkdir()
+    out.write_bytes(b"the former one")
+    figure = make_checkpoint.platform_top1
+
+    def stopped(context: Context, learner: ContinualLearner, platform: str, seed: int) -> float:
+        if platform == STRONG:
+            raise KeyboardInterrupt
+        return figure(context, learner, platform, seed)
+
+    monkeypatch.setattr(make_checkpoint, "platform_top1", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        make_checkpoint.main(["--dataset", str(folder), "--out", str(out)], config)
+    assert [path.name for path in out.parent.iterdir() if path.is_file()] == ["cpu.safetensors"]
+    assert out.read_bytes() == b"the former one"

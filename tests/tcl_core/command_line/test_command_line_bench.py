@@ -11,7 +11,7 @@ import pytest
 
 from tcl_core.bench import end_to_end
 from tcl_core.bench.result import BenchResult, Series
-from tcl_core.command_line.main import BAD_INPUT, DONE, main
+from tcl_core.command_line.main import BAD_INPUT, DONE, INTERRUPTED, main
 
 RACES = ("quality", "time_to_quality")
 RACE_OPTIONS = ["--network", "a.onnx", "--same-tasks"]
@@ -118,3 +118,15 @@ def test_a_baseline_that_is_not_there_is_said_before_the_bench_runs(
     assert main(["bench", "end_to_end", "--baseline", str(tmp_path / "none.json")]) == BAD_INPUT
     assert "There is no baseline" in capsys.readouterr().err
     assert asked == []
+
+
+def test_a_stop_says_that_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(report: object) -> BenchResult:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(end_to_end, "run", stopped)
+    assert main(["bench", "end_to_end", "--baseline", str(tmp_path / "kept.json"), "--keep"]) == INTERRUPTED
+    assert "no figure is kept" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
