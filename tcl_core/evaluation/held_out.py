@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcl_core.dataset import Dataset
+from tcl_core.dataset.base import Split
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.evaluation.from_workspace import dataset_from
@@ -72,13 +73,15 @@ def measured_on(workspace: Workspace, platform: Platform) -> Dataset:
     """The records of one platform; no record of another is opened.
 
     Networks are held out by the names of all networks of the workspace, so that a network held out on one platform is
-    held out on every other: what a learner carries over has never seen it.
+    held out on every other, and what they were for when something was learned here they stay for when others are added:
+    what a learner carries over has never seen what it is tested on.
 
     Raises:
         UserError: no records of this platform, no success among them, or records without their sketches.
     """
     _refuse_useless(workspace, platform)
-    return dataset_from(workspace, {}, {}, only=platform)
+    splits = {name: Split(split) for name, split in workspace.splits().items()}
+    return dataset_from(workspace, splits, {}, only=platform)
 
 
 def held_out_in(workspace: Workspace, platform: Platform, *, processes: int = 1) -> HeldOut:

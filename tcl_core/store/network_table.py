@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tcl_core.domain import (
@@ -133,6 +133,19 @@ def networks(connection: sqlite3.Connection) -> tuple[Network, ...]:
             values=loads(tuple[tuple[str, tuple[float, ...]], ...], fixed),
         )
         for digest, name, path, inputs, outputs, shapes, fixed in rows
+    )
+
+
+def splits(connection: sqlite3.Connection) -> dict[str, str]:
+    """What networks are for, by name, as far as `keep_splits` was told."""
+    return dict(connection.execute("SELECT name, split FROM networks WHERE split IS NOT NULL ORDER BY rowid DESC"))
+
+
+def keep_splits(connection: sqlite3.Connection, found: Mapping[str, str]) -> None:
+    """Note what networks are for, by name; what was noted before stays."""
+    connection.executemany(
+        "UPDATE networks SET split = ? WHERE name = ? AND split IS NULL",
+        [(split, storable(name)) for name, split in found.items()],
     )
 
 

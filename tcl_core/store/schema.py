@@ -108,6 +108,8 @@ STEPS: tuple[Step, ...] = (
     ("ALTER TABLE tasks ADD COLUMN accesses TEXT NOT NULL DEFAULT '[]'",),
     # Inputs fixed to numbers; networks of version 7 have none.
     ("ALTER TABLE networks ADD COLUMN fixed TEXT NOT NULL DEFAULT '[]'",),
+    # What a network was for when something was learned: "train", "validation" or "test". NULL before that.
+    ("ALTER TABLE networks ADD COLUMN split TEXT",),
 )
 
 

@@ -120,6 +120,16 @@ class Workspace:
         with self._reading() as connection:
             return network_table.networks(connection)
 
+    def splits(self) -> dict[str, str]:
+        """What each network was for when something was learned here, by name: "train", "validation" or "test"."""
+        with self._reading() as connection:
+            return network_table.splits(connection)
+
+    def keep_splits(self, splits: Mapping[str, str]) -> None:
+        """Note what networks are for, so that further ones don't change it; what was noted before stays."""
+        with self._writing() as connection:
+            network_table.keep_splits(connection, splits)
+
     def tasks(self, network_digest: str, platform: str | None = None) -> tuple[Task, ...]:
         """A network's tasks in its order, on one platform or on any; none for an unknown network."""
         with self._reading() as connection:

@@ -106,6 +106,7 @@ def learn(config: LearnConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
         )
         default = f"{platform.fingerprint}-learned"
         file = save_learned(learner, origin, Path(config.out) if config.out else new_path(workspace, default))
+        lesson.keep_splits(workspace)
         return LearnedReport(
             checkpoint=file,
             number=note(workspace, file),

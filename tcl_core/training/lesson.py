@@ -32,6 +32,10 @@ class Lesson:
         """Metrics on the test networks, by METHOD's names; empty where none has a success on this platform."""
         return HeldOut(platform=self.platform, groups=self.groups, split=self.split).figures(predict, reads)
 
+    def keep_splits(self, workspace: Workspace) -> None:
+        """Let networks stay what they were for here: something has learned from them now."""
+        workspace.keep_splits({network.name: network.split.value for network in self.dataset.networks})
+
     @property
     def records(self) -> int:
         """Records of the tasks that teach."""

@@ -233,6 +233,7 @@ class _Training:
             seed=config.seed,
         )
         file = save_stamped(model.save, origin, self._path(workspace, model))
+        lesson.keep_splits(workspace)
         return TrainReport(
             checkpoint=file,
             number=note(workspace, file),

@@ -39,6 +39,17 @@ def test_networks_and_tasks_come_back_in_order(workspace: Workspace) -> None:
     assert workspace.tasks("nobody") == ()
 
 
+def test_what_networks_are_for_is_noted_once_and_by_name(workspace: Workspace) -> None:
+    assert workspace.splits() == {}
+    workspace.add_network(network("d2", name="zwei"), ())
+    workspace.keep_splits({"zwei": "test", "nobody": "train"})
+    workspace.keep_splits({"zwei": "train"})
+    assert workspace.splits() == {"zwei": "test"}
+    workspace.add_network(network("d3", name="zwei", path="/other/shapes"), ())
+    workspace.add_network(network("d2", name="zwei", path="/moved"), ())
+    assert workspace.splits() == {"zwei": "test"}
+
+
 def test_a_networks_tasks_are_kept_by_platform(workspace: Workspace) -> None:
     other = network("d2")
     workspace.add_network(other, (task("b2", weight=9), task("c3")), "cafe01")

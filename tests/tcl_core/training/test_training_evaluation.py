@@ -10,11 +10,12 @@ import pytest
 
 from tcl_core.checkpoint_events import LearnPlatform
 from tcl_core.checkpoints import describe, stamp
-from tcl_core.dataset import write_dataset
-from tcl_core.domain import CheckpointKind, Platform, Sketch, Task
+from tcl_core.dataset import assign_splits, write_dataset
+from tcl_core.domain import CheckpointKind, Network, Platform, Sketch, Task
 from tcl_core.errors import UserError
 from tcl_core.evaluation import of_checkpoints
 from tcl_core.evaluation.from_workspace import dataset_from
+from tcl_core.evaluation.held_out import measured_on
 from tcl_core.evaluation.metrics import forgetting
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints, EvaluationStep
 from tcl_core.events import CancelToken, Event
@@ -161,6 +162,23 @@ def test_the_dataset_that_ships_is_ranked_the_same_way(
         for found in (shipped, own)
     ]
     assert by_platform[0] == by_platform[1]
+
+
+@pytest.mark.parametrize("teach", [train, lambda path: learn(path, "test-cpu", None)])
+def test_networks_that_were_learned_from_stay_what_they_were_for_when_others_come(
+    collected: Path, teach: Callable[[Path], object]
+) -> None:
+    teach(collected)
+    more = [f"network {number}" for number in range(20)]
+    with Workspace.open(collected) as workspace:
+        platform = workspace.platforms()[0]
+        before = {network.name: network.split for network in measured_on(workspace, platform).networks}
+        for name in more:
+            workspace.add_network(Network(name=name, path=name, digest=name, inputs=(), outputs=()), [])
+        anew = assign_splits([*before, *more], {})
+        assert any(anew[name] is not split for name, split in before.items())
+        after = {network.name: network.split for network in measured_on(workspace, platform).networks}
+    assert after == before
 
 
 def test_what_cannot_be_evaluated_at_all(collected: Path, tmp_path: Path) -> None:
