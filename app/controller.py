@@ -239,15 +239,14 @@ class Controller(QObject):
 
     def _run_started(self, event: events.RunStarted) -> None:
         models, run = self._models, self._models.run
-        opened, reopened = run.opened, self._reopened
+        opened, reopened, on_screen = run.opened, self._reopened, run.on_screen
         self._reopened = None
-        same_platform = opened is not None and opened.platform.fingerprint == event.platform.fingerprint
         if opened is not None:
             report = (reopened or opened).report
             run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=report)
-        if not same_platform:
+        if on_screen is None or on_screen[1] != event.platform.fingerprint:
             self.platform_left.emit()
-        if not (event.resumed_records and same_platform):
+        if on_screen != (event.network.digest, event.platform.fingerprint):
             models.forget_results()
         models.estimates.begin_run()
         models.scores.begin_run(event.states)

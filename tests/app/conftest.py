@@ -13,7 +13,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+import recorded_run
 import shiboken6
+import silent_desk
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QThread
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -78,6 +80,14 @@ def _is_running(item: object) -> bool:
 def settings(tmp_path: Path) -> Settings:
     store = QSettings(str(tmp_path / "studio.ini"), QSettings.Format.IniFormat)
     return Settings(store, tmp_path / "data")
+
+
+@pytest.fixture
+def desk(qapp: QApplication, settings: Settings) -> silent_desk.Desk:
+    """All controllers around a silent engine; the sample is open."""
+    found = silent_desk.make(settings)
+    found.open(None, recorded_run.opened())
+    return found
 
 
 @pytest.fixture

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import checkpoint_samples
 import pytest
 import recorded_run
 import recorded_schedule
 import recorded_what_if
-from PySide6.QtCore import QObject
-from silent_engine import SilentEngine
+from silent_desk import Desk
 
-from app.checkpoint_controller import CheckpointController
-from app.controller import Controller
-from app.library_controller import LibraryController
-from app.models.announcement import Announcement, WayOn
+from app.models.announcement import WayOn
 from app.models.evaluation import EvaluationRequest
 from app.models.run_request import request_of
 from app.models.run_state import Activity
-from app.models.studio import StudioModels
-from app.schedule_controller import ScheduleController
-from app.settings import Settings
-from app.what_if_controller import WhatIfController
 from tcl_core import events
 from tcl_core.domain import RecordCount, Stage
 from tcl_core.library_events import LibraryDone, VerifyLibrary, WriteReport
@@ -32,64 +24,6 @@ from tcl_core.schedule_events import InspectSchedule
 MINE = "/workspaces/mine"
 ROUNDS = (events.RoundFinished, events.GainsExpected)
 BATCH_8 = replace(recorded_run.NETWORK, digest="8" * 64)
-
-
-@dataclass
-class Desk:
-    """All controllers of a studio around one silent engine, wired as `application` does."""
-
-    parent: QObject
-    models: StudioModels
-    engine: SilentEngine
-    controller: Controller
-    schedules: ScheduleController
-    library: LibraryController
-    checkpoints: CheckpointController
-    what_ifs: WhatIfController
-    folders: list[str]
-    said: list[Announcement | None]
-
-    def tell(self, *batch: events.Event) -> None:
-        self.engine.events.emit(batch)
-
-    def open(self, path: str | None, event: events.NetworkOpened) -> None:
-        self.controller.open_network(path)
-        self.tell(event)
-
-    def run(self, folder: str) -> None:
-        """A run that measures a few records and ends."""
-        request = replace(request_of(recorded_run.config()), workspace=folder)
-        self.controller.start_run(request)
-        self.tell(*self.started(folder))
-        self.models.run.activity = Activity.READY
-
-    def started(self, folder: str, resumed: int = 0) -> tuple[events.Event, ...]:
-        began, *rest = recorded_run.RecordedRun(rounds=1, round_size=5).events()
-        assert isinstance(began, events.RunStarted)
-        measured = [event for event in rest if isinstance(event, events.RecordMeasured)]
-        config = replace(began.config, workspace=folder)
-        return (replace(began, config=config, resumed_records=resumed), *measured)
-
-
-@pytest.fixture
-def desk(qapp: object, settings: Settings) -> Iterator[Desk]:
-    """The sample is open."""
-    parent, models, engine = QObject(), StudioModels(), SilentEngine()
-    controller = Controller(models, engine, settings, parent)  # type: ignore[arg-type]
-    checkpoints = CheckpointController(models, engine, parent)  # type: ignore[arg-type]
-    schedules = ScheduleController(models, engine, parent)  # type: ignore[arg-type]
-    library = LibraryController(models, engine, settings, parent)  # type: ignore[arg-type]
-    what_ifs = WhatIfController(models, engine, schedules, parent)  # type: ignore[arg-type]
-    models.setParent(parent)
-    found = Desk(parent, models, engine, controller, schedules, library, checkpoints, what_ifs, [], [])
-    for taker in (found.folders.append, checkpoints.set_workspace, schedules.set_workspace, library.set_workspace):
-        controller.workspace_chosen.connect(taker)
-    controller.platform_left.connect(schedules.leave_place)
-    for announcer in (controller, checkpoints, library):
-        announcer.announced.connect(found.said.append)
-    found.tell(events.EngineReady(seconds=1.0, pid=1))
-    found.open(None, recorded_run.opened())
-    yield found
 
 
 def listed(desk: Desk, network: str = recorded_run.NETWORK.digest) -> None:
@@ -163,6 +97,30 @@ def test_the_import_of_a_run_is_timed_though_it_has_not_started(desk: Desk) -> N
     early = events.PhaseChanged(at=began.at - 3.0, stage=Stage.IMPORT)
     desk.tell(early, began, *rest)
     assert dict(desk.models.stage_times.seconds)[Stage.IMPORT] >= 3.0
+
+
+@pytest.mark.parametrize(
+    ("other", "kept"),
+    [
+        ({}, True),
+        ({"network": BATCH_8}, False),
+        ({"platform": checkpoint_samples.OTHER}, False),
+    ],
+)
+@pytest.mark.parametrize("resumed", [0, 24])
+def test_a_run_keeps_what_is_on_screen_of_its_network_and_platform_alone(
+    desk: Desk, other: dict[str, Any], kept: bool, resumed: int
+) -> None:
+    desk.run("/workspaces/sample")
+    desk.models.show_library(recorded_run.library())
+    began, *_ = desk.started("/workspaces/sample", resumed=resumed)
+    assert isinstance(began, events.RunStarted)
+    desk.tell(replace(began, **other))
+    shown = (len(desk.models.scores.records), desk.models.library.report is not None)
+    assert shown == ((5, True) if kept else (0, False))
+    assert {line.name for line in desk.models.estimates.references} == (
+        {"untuned TVM", "onnxruntime"} if kept else set()
+    )
 
 
 def test_a_folder_that_cannot_be_read_has_measured_no_task(desk: Desk) -> None:
