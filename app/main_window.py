@@ -22,6 +22,7 @@ from app.desktop import open_path
 from app.docks import Docks
 from app.icons import icon
 from app.models import wording
+from app.models.run_request import RunRequest
 from app.models.run_state import Activity
 from app.models.studio import StudioModels
 from app.settings import Settings
@@ -151,7 +152,7 @@ class MainWindow(QMainWindow):
         actions.reset_layout.triggered.connect(self.docks.reset)
         actions.toggle_scheme.triggered.connect(self._toggle_scheme)
         actions.schemes.triggered.connect(lambda action: self._choose_scheme(Scheme(action.data())))
-        run_panel.start_requested.connect(self.start_requested)
+        run_panel.start_requested.connect(self._request_start)
         run_panel.hold_requested.connect(self.hold_requested)
         run_panel.stop_requested.connect(self.stop_requested)
         run_panel.form.browse_requested.connect(self.choose_workspace)
@@ -242,6 +243,11 @@ class MainWindow(QMainWindow):
 
     def _request_sample(self) -> None:
         self.sample_requested.emit(self.run_panel.form.request)
+
+    def _request_start(self, request: RunRequest) -> None:
+        """Tool bar and keys leave the focus where it is: in a budget that is being typed, perhaps."""
+        self.task_panel.keep_budget()
+        self.start_requested.emit(request)
 
     # Reactions
 

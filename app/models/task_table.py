@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,21 +57,22 @@ class TaskTableModel(RowTableModel[TaskRow]):
     def set_tasks(self, tasks: Sequence[Task]) -> None:
         """Show the tasks of a network, none of them measured, all of them ticked."""
         self._left_out = frozenset()
-        self._show([TaskState(task=task) for task in tasks])
+        self._show([TaskState(task=task) for task in tasks], {})
 
     def set_states(self, states: Sequence[TaskState]) -> None:
         """Show tasks as a run sees them, without budgets; tasks that it leaves out stay as they are, without a tick."""
         given = {state.task.key: state for state in states}
+        limits = {row.state.task.key: row.limit for row in self._rows if row.state.task.key not in given}
         if given.keys() <= self._row_of.keys():
             self._left_out = frozenset(self._row_of.keys() - given.keys())
-            self._show([given.get(state.task.key, state) for state in self.states])
+            self._show([given.get(state.task.key, state) for state in self.states], limits)
         else:
             self._left_out = frozenset()
-            self._show(states)
+            self._show(states, {})
 
-    def _show(self, states: Sequence[TaskState]) -> None:
+    def _show(self, states: Sequence[TaskState], limits: Mapping[str, int | None]) -> None:
         self.beginResetModel()
-        self._rows = [TaskRow(state=state) for state in states]
+        self._rows = [TaskRow(state=state, limit=limits.get(state.task.key)) for state in states]
         self._row_of = {state.task.key: row for row, state in enumerate(states)}
         self._active = ""
         self._stale = False
@@ -171,9 +172,12 @@ class TaskTableModel(RowTableModel[TaskRow]):
         return tuple((row.state.task.key, row.limit) for row in rows if row.limit is not None)
 
     def set_task_trials(self, task_trials: Iterable[tuple[str, int]]) -> None:
-        """Give these tasks a budget, by key, and no others."""
+        """Give these of the ticked tasks a budget, by key, and no others; what is left out keeps its own."""
         given = dict(task_trials)
-        self._rows = [replace(row, limit=given.get(row.state.task.key)) for row in self._rows]
+        self._rows = [
+            row if row.state.task.key in self._left_out else replace(row, limit=given.get(row.state.task.key))
+            for row in self._rows
+        ]
         self._tell_limits()
 
     def _tell_limits(self) -> None:

@@ -21,7 +21,7 @@ from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.copy_table import CopyTable
-from app.widgets.limit_delegate import LimitDelegate
+from app.widgets.limit_delegate import LimitDelegate, TrialsBox
 from app.widgets.parts import ElidedLabel, EmptyState, label
 from app.widgets.share_delegate import ShareDelegate
 
@@ -68,7 +68,7 @@ class TaskPanel(QWidget):
         self._no_match = label("", "muted", wrap=True)
         self._no_match.hide()
         self.table = CopyTable(tr("Tasks of the network"))
-        self._delegate = ShareDelegate(FRACTION_ROLE, self)
+        self._delegate, self._limits = ShareDelegate(FRACTION_ROLE, self), LimitDelegate(self)
         self._set_up_table()
         self._empty = EmptyState(
             "tasks",
@@ -98,7 +98,7 @@ class TaskPanel(QWidget):
             table.setColumnWidth(column, width)
         header.sectionResized.connect(self._section_resized)
         table.viewport().installEventFilter(self)
-        table.setItemDelegateForColumn(TaskColumn.LIMIT, LimitDelegate(self))
+        table.setItemDelegateForColumn(TaskColumn.LIMIT, self._limits)
         table.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
         )
@@ -184,6 +184,12 @@ class TaskPanel(QWidget):
                 self.table.selectRow(row)
                 return
         self.table.clearSelection()
+
+    def keep_budget(self) -> None:
+        """Take over a budget that is still being typed."""
+        for box in self.table.findChildren(TrialsBox):
+            if not box.isHidden():
+                self._limits.finish(box)
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

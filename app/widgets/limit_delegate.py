@@ -62,3 +62,8 @@ class LimitDelegate(QStyledItemDelegate):
         assert isinstance(editor, TrialsBox)
         editor.interpretText()
         model.setData(index, editor.value(), Qt.ItemDataRole.EditRole)
+
+    def finish(self, editor: TrialsBox) -> None:
+        """Take what was typed, as if Return had been pressed."""
+        self.commitData.emit(editor)
+        self.closeEditor.emit(editor)

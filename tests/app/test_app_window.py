@@ -177,6 +177,23 @@ def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio:
     assert studio.models.tasks.task_trials == ()
 
 
+def test_a_start_takes_the_budget_that_is_being_typed(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.telling)
+    open_sample(qtbot, studio)
+    panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
+    panel.select_task(key)
+    panel.table.actions()[2].trigger()
+    box = panel.table.findChild(TrialsBox)
+    assert box is not None
+    qtbot.keyClicks(box, "48")
+    studio.window.actions_.start.trigger()
+    assert studio.controller._config is not None
+    assert studio.controller._config.budget.task_trials == ((key, 48),)
+    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
+    panel.keep_budget()
+    assert studio.models.tasks.task_trials == ((key, 48),)
+
+
 def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.telling)
     open_sample(qtbot, studio)

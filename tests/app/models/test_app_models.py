@@ -141,6 +141,16 @@ def test_a_task_has_a_budget_of_its_own_until_it_is_emptied(tasks: TaskTableMode
     assert not tasks.setData(tasks.index(5, TaskColumn.TRIALS), 7), "no other number is a person's to change"
 
 
+def test_a_task_that_a_run_leaves_out_keeps_its_budget(tasks: TaskTableModel) -> None:
+    keys = [task.key for task in recorded_run.tasks()]
+    tasks.set_task_trials([(keys[0], 20), (keys[1], 30), (keys[2], 40)])
+    tasks.set_states(tasks.states[1:3])
+    tasks.set_task_trials([(keys[1], 50)])
+    assert tasks.task_trials == ((keys[1], 50),), "as the run says, of those that it tunes"
+    tasks.choose_all()
+    assert tasks.task_trials == ((keys[0], 20), (keys[1], 50))
+
+
 def test_the_predicted_gain_is_shown_and_sorted(tasks: TaskTableModel) -> None:
     keys = [task.key for task in recorded_run.tasks()]
     assert cell(tasks, 0, TaskColumn.GAIN) == "–"
