@@ -33,9 +33,9 @@ class PredictionCard(QFrame):
         self.loops, self.model = ElidedLabel("muted"), label("", "muted", wrap=True)
         self.measured, self.problem = label("", "section", wrap=True), label("", "warn", wrap=True)
         self.reason = label("", "muted", wrap=True)
-        self.measure_button = QPushButton(tr("Measure"))
+        self.measure_button = QPushButton()
         self.measure_button.setObjectName("primary")
-        self.measure_button.setShortcut(QKeySequence(_KEYS))
+        self._name_button(tr("Measure"))
         self.measure_button.clicked.connect(self.measure_requested)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
@@ -61,13 +61,18 @@ class PredictionCard(QFrame):
             answer, measuring=self._what_if.measuring, runnable=desk is not None and desk.runnable, run=self._run
         )
         self.measure_button.setEnabled(desk is not None and not reason)
-        self.measure_button.setText(tr("Measuring…") if self._what_if.measuring else tr("Measure"))
+        self._name_button(tr("Measuring…") if self._what_if.measuring else tr("Measure"))
         self.measure_button.setToolTip(reason or tr("Compile and time this candidate now ({keys})", keys=_KEYS))
         measuring = self._what_if.measuring
         waits = (measuring or answer is None) and not self._what_if.problem
         self.reason.setText(wording.awaited(self._run, measuring=measuring) if waits else reason)
         for part in (self.score, self.alike, self.loops, self.model, self.measured, self.problem, self.reason):
             part.setVisible(bool(part.text()))
+
+    def _name_button(self, text: str) -> None:
+        if text != self.measure_button.text():
+            self.measure_button.setText(text)  # which takes the keys away
+            self.measure_button.setShortcut(QKeySequence(_KEYS))
 
     def _show_prediction(self, answer: WhatIfScored | None) -> None:
         prediction = answer.prediction if answer else None

@@ -153,6 +153,11 @@ def test_measuring_waits_for_a_candidate_that_can_be_measured(
     models.what_if.measuring = True
     models.what_if.announce()
     assert not button.isEnabled() and button.text() == "Measuring…"
+    models.what_if.measuring = False
+    models.what_if.announce()
+    assert button.isEnabled() and button.text() == "Measure"
+    with qtbot.waitSignal(panel.measure_requested):
+        qtbot.keyClick(panel, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
 
 
 def test_during_a_run_it_says_when_it_answers(panel: WhatIfPanel, models: StudioModels) -> None:
