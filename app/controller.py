@@ -220,7 +220,7 @@ class Controller(QObject):
         if self._open_next_wish():
             return
         models = self._models
-        reopened = models.run.opened is not None and self._opening == self._path
+        kept = models.run.opened is None or self._opening == self._path
         models.run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
         models.run.activity = Activity.READY
         models.tasks.set_tasks(event.tasks)
@@ -232,10 +232,10 @@ class Controller(QObject):
             self.recent_changed.emit()
         for issue in event.report.issues:
             self._log(EntryKind.NOTICE, issue.line)
-        self._show_workspace(self._folder(self._workspace if reopened else ""))
+        self._show_workspace(self._folder(self._workspace if kept else ""))
         request, self._after_opening = self._after_opening, None
         if request is not None:
-            self.start_run(replace(request, workspace=""))
+            self.start_run(replace(request, workspace=self._workspace))
 
     def _run_started(self, event: events.RunStarted) -> None:
         models, run = self._models, self._models.run

@@ -10,12 +10,14 @@ import pytest
 import recorded_run
 import recorded_schedule
 import recorded_what_if
+import silent_desk
 from silent_desk import Desk
 
 from app.models.announcement import WayOn
 from app.models.evaluation import EvaluationRequest
 from app.models.run_request import request_of
 from app.models.run_state import Activity
+from app.settings import Settings
 from tcl_core import events
 from tcl_core.domain import RecordCount, Stage
 from tcl_core.library_events import LibraryDone, VerifyLibrary, WriteReport
@@ -215,6 +217,19 @@ def test_opened_again_a_network_stays_in_the_chosen_folder_and_another_has_its_o
     assert desk.folders[-1] == MINE
     desk.open("/n/other.onnx", recorded_run.opened(replace(recorded_run.NETWORK, name="other", digest="o" * 64)))
     assert desk.folders[-1] not in {MINE, usual} and desk.folders[-1].endswith("other")
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_folder_chosen_before_a_network_is_open_is_its_folder(qapp: object, settings: Settings, sample: bool) -> None:
+    desk = silent_desk.make(settings)
+    desk.controller.choose_workspace(MINE)
+    if sample:
+        desk.controller.tune_sample(replace(request_of(recorded_run.config()), workspace=MINE))
+        desk.tell(recorded_run.opened())
+        assert desk.engine.sent[-1].config.workspace == MINE
+    else:
+        desk.open("/n/net.onnx", recorded_run.opened())
+    assert desk.folders[-1] == MINE == desk.schedules.workspace
 
 
 def test_no_folder_means_the_usual_one(desk: Desk) -> None:
