@@ -90,6 +90,7 @@ class TaskPanel(QWidget):
         table = self.table
         table.setModel(self.proxy)
         table.setSortingEnabled(True)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)  # one task is shown everywhere
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of tasks differ at their ends
         table.sortByColumn(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
         table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)

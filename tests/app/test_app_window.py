@@ -17,6 +17,8 @@ from app.jobs.engine_process import EngineTarget
 from app.models.fixed_inputs import FixedInputs
 from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth
+from app.models.task_columns import TaskColumn
+from app.models.task_table import KEY_ROLE
 from app.settings import Settings
 from app.theme import Scheme
 from app.tokens import DARK, LIGHT
@@ -138,6 +140,19 @@ def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, 
     assert key == panel.proxy.index(2, 0).data(int(Qt.ItemDataRole.UserRole) + 2)
     plots.select_task("")
     assert not panel.table.selectionModel().selectedRows()
+
+
+def test_one_task_is_selected_and_it_is_the_one_that_is_shown(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    table, viewport = studio.window.task_panel.table, studio.window.task_panel.table.viewport()
+    table.selectRow(1)
+    for modifier in (Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier):
+        for row in (3, 0):
+            index = table.model().index(row, TaskColumn.WEIGHT)
+            qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, modifier, table.visualRect(index).center())
+            assert [shown.row() for shown in table.selectionModel().selectedRows()] == [row]
+            assert studio.window.plots_panel.chosen_task == index.siblingAtColumn(0).data(KEY_ROLE)
 
 
 def test_a_run_is_asked_for_the_ticked_tasks(open_studio: Open, qtbot: QtBot) -> None:
