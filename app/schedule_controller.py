@@ -188,9 +188,10 @@ class ScheduleController(QObject):
             self._open.pinned = known
 
     def _compare_anew(self, view: events.ScheduleView) -> None:
-        """The best of a task is asked for again when a record of another task is opened."""
+        """The best of a task is asked for again when a record of another task is opened, or there is a better one."""
         shown = self._open.sides[Side.OTHER].view
-        if shown is None or shown.record.candidate.task_key != view.record.candidate.task_key:
+        same = shown is not None and shown.record.candidate.task_key == view.record.candidate.task_key
+        if shown is None or not same or shown.best_s != view.best_s:
             self._ask(Side.OTHER, _Wish(view.record.candidate.task_key, None))
 
     def _end(self, side: Side) -> None:

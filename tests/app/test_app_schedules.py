@@ -182,6 +182,20 @@ def test_the_best_is_asked_for_again_for_another_task(
     assert (engine.sent[4].task_key, engine.sent[4].candidate) == ("another", None)
 
 
+def test_the_best_is_asked_for_again_when_there_is_a_better_one(
+    silent: tuple[ScheduleController, SilentEngine, OpenSchedules],
+) -> None:
+    controller, engine, schedules = silent
+    ask(controller, 4)
+    controller.take_events(tuple(recorded.answers(engine.sent[0])))
+    controller.compare_with(Compare.BEST)
+    controller.take_events(tuple(recorded.answers(engine.sent[1])))
+    ask(controller, 16)
+    view = replace(recorded.view(16), best_s=recorded.BEST_S / 2)
+    controller.take_events((ScheduleInspected(request=engine.sent[2].request, view=view),))
+    assert engine.sent[3].candidate is None and schedules.sides[Side.OTHER].waiting
+
+
 def test_a_record_pinned_early_gets_the_rest(silent: tuple[ScheduleController, SilentEngine, OpenSchedules]) -> None:
     controller, engine, schedules = silent
     ask(controller, 4)
