@@ -15,7 +15,7 @@ from app.translation import tr
 from tcl_core import what_if_events as events
 from tcl_core.checkpoint_events import CheckpointDone
 from tcl_core.domain import Candidate
-from tcl_core.events import Event, Finished, NetworkOpened, RoundFinished
+from tcl_core.events import EngineReady, Event, Finished, NetworkOpened, RoundFinished
 
 
 class WhatIfController(QObject):
@@ -102,8 +102,8 @@ class WhatIfController(QObject):
         match event:
             case NetworkOpened() if not self._models.run.busy:
                 self._close()
-            case RoundFinished() | Finished() | CheckpointDone():
-                self.ask_score()  # the model has learned, or the ranks are others
+            case RoundFinished() | Finished() | CheckpointDone() | EngineReady():
+                self.ask_score()  # the model has learned, or the ranks are others, or the question was lost
                 return False
             case events.WhatIfOpened() if event.request == self._opening:
                 self._opening = 0

@@ -19,7 +19,7 @@ from app.models.studio import StudioModels
 from app.schedule_controller import ScheduleController
 from app.what_if_controller import WhatIfController
 from tcl_core.domain import ImportReport, Source
-from tcl_core.events import Finished
+from tcl_core.events import EngineReady, Finished
 from tcl_core.what_if_events import MeasureWhatIf, OpenWhatIf, ScoreWhatIf, WhatIfRefused
 
 WAIT_MS = 20_000
@@ -134,9 +134,15 @@ def test_one_measurement_at_a_time_and_its_refusal_ends_it(silent: Silent) -> No
 
 
 def test_an_engine_that_is_lost_leaves_the_decisions(silent: Silent) -> None:
-    controller, _, models = silent
+    controller, engine, models = silent
     models.what_if.turn(2, (0,))
     controller.measure()
     controller.take_loss(EngineLoss(generation=1, forced=False, reason="", restarting=True))
     assert models.what_if.decisions[2] == (0,) and not models.what_if.measuring
     assert "was lost" in models.what_if.problem
+    engine.sent.clear()
+    controller.take_events((EngineReady(seconds=1.0, pid=2),))
+    (again,) = engine.sent
+    assert isinstance(again, ScoreWhatIf), "nobody answers what the lost one was asked"
+    controller.take_events(tuple(recorded.answers(again)))
+    assert models.what_if.answer is not None
