@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -70,6 +70,7 @@ class RecordPane(QFrame):
         self._marking = False
         self._compact = False
         self._tabbed: list[QWidget] = []
+        self._read = ""
         self._kept = StepFilter.CHANGES
         self.title, self.facts = label("", "section"), label("", "muted")
         self.remarks = label("", "muted", wrap=True)
@@ -108,6 +109,7 @@ class RecordPane(QFrame):
         self.copy_button.setToolTip(tr("Copy the loop tree, the trace or a text"))
         self.copy_button.setAccessibleName(tr("Copy of the {name}", name=self._name))
         self._copies.aboutToShow.connect(self._fill_copies)
+        self.tabs.currentChanged.connect(self._note_read)
 
     def _lay_out(self) -> None:
         words = QVBoxLayout()
@@ -149,7 +151,7 @@ class RecordPane(QFrame):
             tabbed = [self.tree]
         if tabbed == self._tabbed:
             return
-        self._tabbed, place = tabbed, 0
+        self._tabbed, place, quiet = tabbed, 0, QSignalBlocker(self.tabs)
         for part, name in ((self.tree, _LOOPS), (self.table, _TRACE)):
             if part not in tabbed:
                 self._split.insertWidget(place, part)
@@ -157,7 +159,8 @@ class RecordPane(QFrame):
                 place += 1
             elif self.tabs.indexOf(part) < 0:
                 self.tabs.insertTab(tabbed.index(part), part, tr(name))
-        self.tabs.setCurrentIndex(len(tabbed))
+        self._read_on()
+        quiet.unblock()
         self._split.setSizes(_SIZES[self._split.count()])
 
     def show_record(self, opened: Opened, other: Opened | None, *, left: bool) -> None:
@@ -217,7 +220,7 @@ class RecordPane(QFrame):
 
     def _fit_tabs(self, texts: tuple[CodeText, ...]) -> None:
         """As many text tabs as there are texts, with their names."""
-        fixed, first = len(self._tabbed), not self.codes
+        fixed, known, quiet = len(self._tabbed), len(self.codes), QSignalBlocker(self.tabs)
         while len(self.codes) > len(texts):
             self.codes.pop()
             self._notes.pop()
@@ -229,8 +232,18 @@ class RecordPane(QFrame):
             self._add_code(texts[len(self.codes)])
         for number, text in enumerate(texts):
             self.tabs.setTabText(fixed + number, text.language.value)
-        if first:
-            self.tabs.setCurrentIndex(fixed)
+        if len(self.codes) > known:
+            self._read_on()
+        quiet.unblock()
+
+    def _note_read(self, tab: int) -> None:
+        """Tabs come and go with records, in silence: what is told was chosen by a person, here or on the other side."""
+        self._read = self.tabs.tabText(tab)
+
+    def _read_on(self) -> None:
+        """The tab that a person read last; the first text where it is not there (yet) or none was chosen."""
+        names = [self.tabs.tabText(tab) for tab in range(self.tabs.count())]
+        self.tabs.setCurrentIndex(names.index(self._read) if self._read in names else len(self._tabbed))
 
     def _add_code(self, text: CodeText) -> None:
         code, note = (

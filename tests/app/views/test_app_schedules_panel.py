@@ -182,6 +182,42 @@ def test_two_records_stand_level_with_their_differences_marked(panel: SchedulesP
     assert not right.isVisible() and left.tabs.tabText(0) == "TensorIR" and left.tree.isVisible()
 
 
+def wait_for(models: StudioModels, tile: int) -> None:
+    """The next record: asked for, replayed, and with its source."""
+    whole = opened(tile)
+    for known in (Opened(waiting=True), Opened(waiting=True, view=whole.view), whole):
+        models.schedules.sides[Side.CHOSEN] = known
+        models.schedules.announce()
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("title", ["TensorIR", "LLVM IR", "Assembly"])
+def test_the_text_that_is_read_is_the_one_of_the_next_record(
+    panel: SchedulesPanel, models: StudioModels, title: str, beside: bool
+) -> None:
+    show(models, other=opened(8) if beside else None)
+    tabs = panel.left.tabs
+
+    def read() -> list[str]:
+        return [tabs.tabText(tabs.currentIndex()), *([panel.right.tabs.tabText(tabs.currentIndex())] if beside else [])]
+
+    assert set(read()) == {"TensorIR"}
+    tabs.setCurrentIndex([tabs.tabText(tab) for tab in range(tabs.count())].index(title))
+    for tile in (16, 2):
+        wait_for(models, tile)
+        assert set(read()) == {title}
+
+
+def test_a_trace_that_is_read_beside_another_stays(panel: SchedulesPanel, models: StudioModels) -> None:
+    show(models, other=opened(8))
+    panel.left.tabs.setCurrentIndex(TRACE)
+    wait_for(models, 16)
+    assert panel.left.tabs.currentIndex() == panel.right.tabs.currentIndex() == TRACE
+    models.schedules.compare = Compare.NOTHING
+    models.schedules.announce()
+    assert panel.left.tabs.tabText(panel.left.tabs.currentIndex()) == "TensorIR"
+
+
 def test_a_text_too_long_for_a_diff_says_so(panel: SchedulesPanel, models: StudioModels) -> None:
     show(models, other=opened(8), long=True)
     assert panel.left._notes[1].text().startswith("Too long for a diff")
