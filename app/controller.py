@@ -29,6 +29,9 @@ from tcl_core.config import RunConfig
 from tcl_core.domain import Stage
 
 SAMPLE_NAME = later("the sample network")
+_OTHER_TASKS = later(
+    "Ticks and budgets of tasks were for another target or for inputs fixed otherwise: this run tunes all tasks."
+)
 
 
 class Controller(QObject):
@@ -57,6 +60,8 @@ class Controller(QObject):
         self._path: str | None = None
         self._workspace = ""
         self._opening: str | None = None
+        self._target = ""
+        self._listed_for: tuple[str, FixedInputs] | None = None
         self._wanted: tuple[str | None, str, int | None, FixedInputs] | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
@@ -87,7 +92,7 @@ class Controller(QObject):
         if held := wording.opening_held(run.activity):
             self._announce(Mood.WARN, held)
             return
-        self._opening = path
+        self._opening, self._target = path, target
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
         self.announced.emit(None)
@@ -112,10 +117,14 @@ class Controller(QObject):
         if self._opening != self._path:  # what was asked for last could not be opened: the form fixes its inputs
             request = replace(request, fixed=fixed_of(run.opened.network))
         config = request.config(self._path, workspace)
-        budget = replace(config.budget, task_trials=self._models.tasks.task_trials)
-        self._begin(
-            replace(config, include=self._models.tasks.include, budget=budget, library=self._models.library.config)
-        )
+        tasks = self._models.tasks
+        include, task_trials, lost = tasks.include, tasks.task_trials, ""
+        if (request.target, request.fixed) != self._listed_for and (include or task_trials):
+            include, task_trials, lost = (), (), tr(_OTHER_TASKS)
+        budget = replace(config.budget, task_trials=task_trials)
+        self._begin(replace(config, include=include, budget=budget, library=self._models.library.config))
+        if lost:
+            self._announce(Mood.WARN, lost)
 
     def repeat_run(self, config: RunConfig) -> None:
         """Start a run of the network on screen as an earlier one was configured; its file may have moved since."""
@@ -224,6 +233,7 @@ class Controller(QObject):
         models.run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
         models.run.activity = Activity.READY
         models.tasks.set_tasks(event.tasks)
+        self._listed_for = (self._target, fixed_of(event.network))
         models.show_import(event)
         models.forget_run()
         self._path, self._config = self._opening, None
@@ -252,6 +262,7 @@ class Controller(QObject):
         models.scores.begin_run(event.states)
         run.begin_run(event.resumed_records)
         models.tasks.set_states(event.states)
+        self._listed_for = (event.config.target, fixed_of(event.network))
         models.tasks.set_task_trials(event.config.budget.task_trials)
         if reopened is not None:
             models.show_import(reopened)

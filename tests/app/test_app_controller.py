@@ -15,6 +15,7 @@ from silent_desk import Desk
 
 from app.models.announcement import WayOn
 from app.models.evaluation import EvaluationRequest
+from app.models.fixed_inputs import FixedInputs
 from app.models.run_request import request_of
 from app.models.run_state import Activity
 from app.settings import Settings
@@ -263,6 +264,42 @@ def test_a_run_on_another_platform_closes_the_records_of_the_one_before(desk: De
     sent = len(desk.engine.sent)
     desk.what_ifs.measure()
     assert len(desk.engine.sent) == sent
+
+
+SHAPES = FixedInputs(shapes=(("image", (8, 3, 64, 64)),))
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"), [({}, True), ({"threads": 1}, True), ({"target": "cuda"}, False), ({"fixed": SHAPES}, False)]
+)
+def test_a_choice_of_tasks_is_for_the_target_and_inputs_they_were_listed_for(
+    desk: Desk, asked: dict[str, Any], kept: bool
+) -> None:
+    tasks = desk.models.tasks
+    first, second = (task.key for task in recorded_run.tasks()[:2])
+    tasks.choose([first, second])
+    tasks.set_task_trials([(first, 48)])
+    desk.controller.start_run(replace(request_of(recorded_run.config()), **asked))
+    config = desk.engine.sent[-1].config
+    choice = (config.include, config.budget.task_trials)
+    assert choice == (((first, second), ((first, 48),)) if kept else ((), ()))
+    said = desk.said[-1]
+    assert said is None if kept else said is not None and said.sentence.endswith("this run tunes all tasks.")
+
+
+def test_tasks_that_a_run_brings_are_listed_for_its_target_and_inputs(desk: Desk) -> None:
+    request = replace(request_of(recorded_run.config()), target="cuda", fixed=SHAPES)
+    desk.controller.start_run(request)
+    assert desk.said[-1] is None, "nothing was chosen"
+    began, *_ = desk.started(desk.folders[-1])
+    assert isinstance(began, events.RunStarted)
+    network = replace(BATCH_8, shapes=SHAPES.shapes)
+    desk.tell(replace(began, config=replace(began.config, target="cuda"), network=network))
+    desk.models.run.activity = Activity.READY
+    key = recorded_run.tasks()[0].key
+    desk.models.tasks.choose([key])
+    desk.controller.start_run(request)
+    assert desk.engine.sent[-1].config.include == (key,) and desk.said[-1] is None
 
 
 @pytest.mark.parametrize(
