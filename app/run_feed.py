@@ -6,6 +6,7 @@ from app.models.run_state import PHASES
 from app.models.studio import StudioModels
 from app.translation import tr
 from tcl_core import events
+from tcl_core.domain import Source
 from tcl_core.pool_events import PoolMapped
 
 
@@ -52,6 +53,8 @@ class RunFeed:
 
     def _add_record(self, event: events.RecordMeasured) -> None:
         models, record = self._models, event.record
+        if record.source is Source.PERSON and not (models.run.busy or models.what_if.measuring):
+            return  # of a folder or platform that was left while it was measured
         models.tasks.add_record(record)
         serial = models.scores.add(record)
         if record.failure is not None:

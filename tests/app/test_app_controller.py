@@ -126,6 +126,20 @@ def test_a_run_keeps_what_is_on_screen_of_its_network_and_platform_alone(
     )
 
 
+@pytest.mark.parametrize("left", [False, True])
+def test_a_what_if_of_a_folder_that_was_left_is_not_shown_in_the_next(desk: Desk, left: bool) -> None:
+    desk.schedules.select_task(recorded_what_if.TASK.key)
+    desk.what_ifs.open_best()
+    desk.tell(*recorded_what_if.answers(desk.engine.sent[-1]))
+    desk.what_ifs.measure()
+    command = desk.engine.sent[-1]
+    if left:
+        desk.controller.choose_workspace(MINE)
+    desk.tell(*recorded_what_if.answers(command))
+    assert len(desk.models.scores.records) == (0 if left else 1)
+    assert desk.models.tasks.states[0].trials == (0 if left else 1)
+
+
 def test_a_folder_that_cannot_be_read_has_measured_no_task(desk: Desk) -> None:
     desk.run("/workspaces/sample")
     desk.tell(*(event for event in recorded_run.RecordedRun(rounds=15).events() if isinstance(event, ROUNDS)))
