@@ -1,4 +1,4 @@
-"""Axes of the plots: ticks at values people read (1-2-5 steps, minutes and seconds), never powers in print."""
+"""Axes of the plots: ticks at values people read (1-2-5 steps, hours, minutes and seconds), never powers in print."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
 
     def tickStrings(self, values: Iterable[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
         """Pyqtgraph's hook: what the ticks say."""
-        return [f"{10**value:.4g}" for value in values]
+        return [f"{10**value:,.10g}" for value in values]
 
 
 class ClockAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
-    """An axis over seconds, written as minutes and seconds."""
+    """An axis over seconds, written as minutes and seconds, from an hour on with hours."""
 
     _plain = False
 

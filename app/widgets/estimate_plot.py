@@ -87,7 +87,7 @@ class EstimatePlot(PlotFrame):
     def set_horizontal(self, *, trials: bool) -> None:
         """Over trials, or over the run's time."""
         self._horizontal.set_plain(plain=trials)
-        self._plot.setLabel("bottom", tr("trials") if trials else tr("time of the run (min:s)"))
+        self._plot.setLabel("bottom", tr("trials") if trials else tr("time of the run"))
         self.fit_labels()
 
     def show_estimate(self, x: Floats, estimate_ms: Floats, references: tuple[tuple[str, float], ...]) -> None:

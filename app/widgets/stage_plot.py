@@ -31,7 +31,7 @@ class StagePlot(PlotFrame):
             parent,
         )
         self._tokens = LIGHT
-        self._plot.setLabel("bottom", tr("time (min:s)"))
+        self._plot.setLabel("bottom", tr("time"))
         self._plot.setMouseEnabled(x=False, y=False)
         self._bars = pg.BarGraphItem(x0=[], y=[], width=[], height=_BAR)
         self._plot.addItem(self._bars)
@@ -88,5 +88,8 @@ class StagePlot(PlotFrame):
 
 
 def _duration(seconds: float) -> str:
-    """Seconds with a digit behind the point below a minute, else as a clock."""
-    return f"{seconds:.1f} s" if seconds < 60 else tr("{seconds} min", seconds=quantities.clock(seconds))
+    """Seconds with a digit behind the point below a minute, else as a clock of minutes, from an hour on of hours."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    clock = quantities.clock(seconds)
+    return tr("{seconds} h", seconds=clock) if round(seconds) >= 3600 else tr("{seconds} min", seconds=clock)

@@ -177,9 +177,26 @@ def test_ticks_are_values_people_read(qtbot: QtBot) -> None:
     assert axis.tickStrings(ticks, 1.0, 1.0) == ["1", "2", "5", "10", "20", "50", "100"]
     near = axis.tickValues(np.log10(12.0), np.log10(16.0), 300)[0][1]
     assert "14" in axis.tickStrings(near, 1.0, 1.0)
+    many = axis.tickValues(3.0, 5.0, 300)[0][1]
+    assert axis.tickStrings(many, 1.0, 1.0) == ["1,000", "2,000", "5,000", "10,000", "20,000", "50,000", "100,000"]
+    few = axis.tickValues(-3.0, -1.0, 300)[0][1]
+    assert axis.tickStrings(few, 1.0, 1.0) == ["0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1"]
     clock = ClockAxis(orientation="bottom")
     assert clock.tickSpacing(0, 600, 500)[0][0] == 120
     assert clock.tickStrings([-1.0, 90.0], 1.0, 1.0) == ["", "1:30"]
+
+
+def test_a_time_names_the_unit_it_begins_with(qtbot: QtBot) -> None:
+    plot = StagePlot()
+    qtbot.addWidget(plot)
+    seconds = {"search": 21.0, "compile": 88.0, "measure": 3599.6, "learn": 3723.0}
+    plot.show_seconds(list(seconds.items()))
+    times = [text.split(" · ")[0] for text in plot.texts]
+    assert times == ["21.0 s", "1:28 min", "1:00:00 h", "1:02:03 h"]
+    assert plot.plot.getAxis("bottom").labelText == "time"
+    estimate = EstimatePlot(str)
+    qtbot.addWidget(estimate)
+    assert estimate.plot.getAxis("bottom").labelText == "time of the run"
 
 
 def test_loop_monitor_notices_a_blocked_loop(qtbot: QtBot) -> None:
