@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import recorded_run
@@ -17,12 +16,9 @@ from app.jobs.engine_process import EngineTarget
 from app.models.fixed_inputs import FixedInputs
 from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth
-from app.models.task_columns import TaskColumn
-from app.models.task_table import KEY_ROLE
 from app.settings import Settings
 from app.theme import Scheme
 from app.tokens import DARK, LIGHT
-from app.widgets.limit_delegate import TrialsBox
 
 WAIT_MS = 20_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
@@ -100,130 +96,6 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
     assert any("No C compiler" in sentence for sentence in sentences)
     window.export_requested.emit("/exports/here")
     qtbot.waitUntil(lambda: "Exported to /exports/here" in window.banner.text, timeout=WAIT_MS)
-
-
-def test_a_filter_that_matches_nothing_says_so(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.playing)
-    open_sample(qtbot, studio)
-    panel = studio.window.task_panel
-    qtbot.keyClicks(panel._filter, "conv")
-    assert 0 < panel.proxy.rowCount() < 15 and not panel._no_match.isVisible()
-    qtbot.keyClicks(panel._filter, "olution of nothing")
-    assert panel._no_match.isVisible() and "“convolution of nothing”" in panel._no_match.text()
-    panel._filter.clear()
-    assert panel.proxy.rowCount() == 15 and not panel._no_match.isVisible()
-
-
-def test_what_a_filter_hides_stays_selected_and_is_seen_again(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.playing)
-    open_sample(qtbot, studio)
-    panel, plots = studio.window.task_panel, studio.window.plots_panel
-    panel.table.selectRow(2)
-    key, rows = plots.chosen_task, panel.table.selectionModel().selectedRows
-    panel._filter.setText("nothing has this name")
-    assert not rows() and plots.chosen_task == key == studio.models.schedules.task_key
-    panel._filter.clear()
-    assert [index.row() for index in rows()] == [2] and plots.chosen_task == key
-    panel._tasks.beginResetModel()
-    panel._tasks.endResetModel()
-    assert [index.row() for index in rows()] == [2], "a run of the same network begins"
-    panel.table.clearSelection()
-    assert plots.chosen_task == ""
-
-
-def test_selecting_a_task_selects_it_in_the_scatter_and_back(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.playing)
-    open_sample(qtbot, studio)
-    panel, plots = studio.window.task_panel, studio.window.plots_panel
-    panel.table.selectRow(2)
-    key = plots.chosen_task
-    assert key == panel.proxy.index(2, 0).data(int(Qt.ItemDataRole.UserRole) + 2)
-    plots.select_task("")
-    assert not panel.table.selectionModel().selectedRows()
-
-
-def test_one_task_is_selected_and_it_is_the_one_that_is_shown(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.playing)
-    open_sample(qtbot, studio)
-    table, viewport = studio.window.task_panel.table, studio.window.task_panel.table.viewport()
-    table.selectRow(1)
-    for modifier in (Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier):
-        for row in (3, 0):
-            index = table.model().index(row, TaskColumn.WEIGHT)
-            qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, modifier, table.visualRect(index).center())
-            assert [shown.row() for shown in table.selectionModel().selectedRows()] == [row]
-            assert studio.window.plots_panel.chosen_task == index.siblingAtColumn(0).data(KEY_ROLE)
-
-
-def test_a_run_is_asked_for_the_ticked_tasks(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.telling)
-    open_sample(qtbot, studio)
-    panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
-    panel.select_task(key)
-    panel.table.actions()[0].trigger()
-    studio.window.actions_.start.trigger()
-    log = studio.models.log
-    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == f"tunes {key}", timeout=WAIT_MS)
-
-
-def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.telling)
-    open_sample(qtbot, studio)
-    panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
-
-    def type_budget(text: str) -> None:
-        panel.table.actions()[2].trigger()
-        box = panel.table.findChild(TrialsBox)
-        assert box is not None
-        qtbot.keyClick(box, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-        qtbot.keyClick(box, Qt.Key.Key_Delete)
-        qtbot.keyClicks(box, text)
-        qtbot.keyClick(box, Qt.Key.Key_Return)
-        qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
-
-    panel.select_task(key)
-    panel.table.actions()[0].trigger()
-    type_budget("40")
-    studio.window.actions_.start.trigger()
-    log = studio.models.log
-    said = f"tunes {key}, {key} at most 40"
-    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == said, timeout=WAIT_MS)
-    type_budget("")
-    assert studio.models.tasks.task_trials == ()
-
-
-def test_a_start_takes_the_budget_that_is_being_typed(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.telling)
-    open_sample(qtbot, studio)
-    panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
-    panel.select_task(key)
-    panel.table.actions()[2].trigger()
-    box = panel.table.findChild(TrialsBox)
-    assert box is not None
-    qtbot.keyClicks(box, "48")
-    studio.window.actions_.start.trigger()
-    assert studio.controller._config is not None
-    assert studio.controller._config.budget.task_trials == ((key, 48),)
-    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
-    panel.keep_budget()
-    assert studio.models.tasks.task_trials == ((key, 48),)
-
-
-def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot: QtBot) -> None:
-    studio = open_studio(studio_engines.telling)
-    open_sample(qtbot, studio)
-    panel, tasks, state = studio.window.task_panel, studio.models.tasks, studio.models.tasks.states[3]
-    panel.select_task(state.task.key)
-    panel.table.actions()[2].trigger()
-    box = panel.table.findChild(TrialsBox)
-    assert box is not None
-    for trials, digit in enumerate("128", start=1):
-        qtbot.keyClicks(box, digit)
-        tasks.update_state(replace(state, trials=trials))
-        tasks.flush()
-    qtbot.keyClick(box, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
-    assert tasks.task_trials == ((state.task.key, 128),)
 
 
 def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot) -> None:
