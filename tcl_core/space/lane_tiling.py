@@ -73,7 +73,7 @@ def _lies_along(block: Any) -> bool:
     """Whether neighbouring results read neighbours, and all that is summed up lies apart."""
     spatial = [each for each in block.iter_vars if each.iter_type == each.DataPar and int(each.dom.extent) > 1]
     summed = [each.var for each in block.iter_vars if each.iter_type == each.CommReduce]
-    last = [region.region[-1].min for region in block.reads]
+    last = [region.region[-1].min for region in block.reads if region.region]  # a single number lies nowhere
     along = any(each.same_as(spatial[-1].var) for each in last)
     return along and not any(reads(last, variable) for variable in summed)
 

@@ -242,7 +242,8 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
     variables = list(block.iter_vars)
     spatial = [each.var for each in variables if each.iter_type == each.DataPar]
     sums = [each.var for each in variables if each.iter_type == each.CommReduce]
-    if not sums or len(spatial) + len(sums) != len(variables) or not _in_order(variables, spatial, sums):
+    apart = len(spatial) + len(sums) == len(variables) and _in_order(variables, spatial, sums)
+    if not (spatial and sums and apart):
         return None
     written = list(block.writes[0].region)
     if [str(each.min) for each in written] != [str(each) for each in spatial]:
@@ -300,7 +301,7 @@ def _side_by_side(indices: Any, lanes: Any, extent: int) -> int:
 def _factors(block: Any) -> tuple[Any, Any] | None:
     """What a block multiplies and adds to its result; None for a block that does anything else.
 
-    Of weights that are computed of several tables what is read first.
+    Of weights that are computed of several tables what is read first. A single number without axes is no factor.
     """
     value = getattr(block.body, "value", None)
     sides = _sides(value)
@@ -308,7 +309,7 @@ def _factors(block: Any) -> tuple[Any, Any] | None:
         return None
     total, first, second = sides
     loads = first, second if isinstance(second, TensorLoad) else _first_load(second)
-    if not all(isinstance(each, TensorLoad) for each in (total, *loads)):
+    if not all(isinstance(each, TensorLoad) for each in (total, *loads)) or not all(each.indices for each in loads):
         return None
     return loads if total.source.same_as(block.body.buffer) else None
 
