@@ -15,6 +15,7 @@ import os
 import struct
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,12 +129,10 @@ def import_records(workspace: Workspace, directory: Path, *, platform: str) -> I
     imported = seen = 0
     workloads = _known_workloads(workspace, directory, failures)
     for number, line in _lines(directory / TUNING_RECORDS):
-        try:
+        with _costing_itself(TUNING_RECORDS, number, failures):
             index, content = _parsed(line, 2)
             task = _task_at(workloads, index)
             batch.append(_record(content, task, platform, target, sketches, now))
-        except _Unusable as why:
-            failures.append(_failure(TUNING_RECORDS, number, why))
         if len(batch) == _BATCH:
             imported, seen, batch = imported + workspace.add_records(batch), seen + len(batch), []
     imported, seen = imported + workspace.add_records(batch), seen + len(batch)
@@ -187,10 +186,21 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         ) from error
 
 
+@contextmanager
+def _costing_itself(file_name: str, number: int, failures: list[Failure]) -> Iterator[None]:
+    """What keeps a line from being taken is noted, and the next one is read."""
+    try:
+        yield
+    except _Unusable as why:
+        failures.append(_failure(file_name, number, why))
+    except RecursionError:
+        failures.append(_failure(file_name, number, _Unusable("broken line", "nested too deeply")))
+
+
 def _parsed(line: bytes, length: int) -> list[Any]:
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _Unusable("broken line", str(error)) from error
     if not isinstance(value, list) or len(value) != length:
         raise _Unusable("broken line", f"not a list of {length} items")
@@ -204,13 +214,11 @@ def _known_workloads(workspace: Workspace, directory: Path, failures: list[Failu
     by_module = {_canonical(task.module_json): task for task in tasks}
     found: list[Task | None] = []
     for number, line in _lines(directory / WORKLOADS):
-        try:
+        task: Task | None = None
+        with _costing_itself(WORKLOADS, number, failures):
             structural_hash, packed = _parsed(line, 2)
-            task = by_hash.get(_whole_number(structural_hash))
-            found.append(task or by_module.get(_canonical(_module_json(packed))))
-        except _Unusable as why:
-            found.append(None)
-            failures.append(_failure(WORKLOADS, number, why))
+            task = by_hash.get(_whole_number(structural_hash)) or by_module.get(_canonical(_module_json(packed)))
+        found.append(task)
     return found
 
 
@@ -257,7 +265,7 @@ def _record(
     try:
         decisions = decisions_of(trace)
         sketch = sketches.index_of(task.key, trace, decisions)
-    except (TypeError, ValueError, LookupError) as error:
+    except (TypeError, ValueError, LookupError, OverflowError) as error:
         raise _Unusable("broken trace", str(error)) from error
     return Record(
         candidate=Candidate(task.key, sketch, decisions),

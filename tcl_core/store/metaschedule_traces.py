@@ -20,7 +20,7 @@ def decisions_of(trace: Any) -> tuple[Decision, ...]:
     """The decisions before postprocessing, in the order of their instructions.
 
     Raises:
-        TypeError, ValueError, LookupError: not a trace.
+        TypeError, ValueError, LookupError, OverflowError: not a trace.
     """
     _, decisions = trace
     end = len(_own_instructions(trace))

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import struct
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from tcl_core.tvm_import import import_tensor_intrinsics
 
 POSTPROCESSING = [["EnterPostproc", [], [], []], ["Parallel", ["l9"], [], []]]
 DECISIONS = [[0, [2, 32]], [1, 1]]
+DEEP = reduce(lambda inside, _: [inside], range(600), [])
+"""JSON is read and written as deep as this, and looked through in Python no longer."""
 
 
 def trace(index: int = 0, decisions: list[Any] = DECISIONS) -> list[Any]:
@@ -172,6 +175,12 @@ def test_the_sketch_is_the_one_with_the_same_instructions_and_legal_decisions(fr
         (json.dumps([0, content([[{}], []])]).encode(), "broken trace"),
         (json.dumps([0, content(trace(decisions=[[0, ["x"]]]))]).encode(), "broken trace"),
         (json.dumps([0, content(trace(decisions=[[0, None]]))]).encode(), "broken trace"),
+        (json.dumps([0, content(trace(decisions=[[0, float("inf")]]))]).encode(), "broken trace"),
+        (
+            json.dumps([0, content(trace(decisions=[[0, [1, 64]], [1, 7]]))]).replace("7", "1e400").encode(),
+            "broken trace",
+        ),
+        (json.dumps([0, content([[["GetSBlock", [], DEEP, []]], []])]).encode(), "broken line"),
         (json.dumps([0, content(trace(), target={"kind": "cuda"})]).encode(), "another target"),
         (json.dumps([0, content(trace(), target={"kind": "llvm", "mcpu": "znver4"})]).encode(), "another target"),
         (json.dumps([0, content(trace(), target="llvm")]).encode(), "another target"),
@@ -188,9 +197,11 @@ def test_a_broken_line_costs_itself(fresh: Workspace, tmp_path: Path, line: byte
     assert failure.message.startswith(f"{TUNING_RECORDS}, line 1: ")
 
 
-def test_a_broken_workload_costs_its_records(exported: Path, fresh: Workspace) -> None:
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_broken_workload_costs_its_records(exported: Path, fresh: Workspace, nested: bool) -> None:
     first, second = lines(exported, WORKLOADS)
-    (exported / WORKLOADS).write_text(first[:40] + "\n" + second)
+    deep = json.dumps(["123", base64.b64encode(b"[" * 100_000).decode()])
+    (exported / WORKLOADS).write_text((deep if nested else first[:40]) + "\n" + second)
     outcome = import_records(fresh, exported, platform="cafe01")
     assert outcome.imported == 1
     assert [failure.cause for failure in outcome.failures] == ["broken line", "unknown task", "unknown task"]
