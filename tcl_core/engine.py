@@ -146,15 +146,15 @@ class _Engine:
         said: Progress | None = None
         since_s = 0.0
         while True:
-            before = time.time()
+            before_s = time.monotonic()  # stands still while the computer sleeps, and nobody sets it
             time.sleep(_HEARTBEAT_S)
-            last, now = self._last, time.time()
+            last = self._last
             if last is not said:
                 said, since_s = last, 0.0
-            elif not any(token.paused for token in tuple(self._tokens)):  # a pause is not of the run
-                since_s += now - before
-            if last is not None and now - last.at > _HEARTBEAT_S:
-                self._send(replace(last, at=now, elapsed_s=last.elapsed_s + since_s))
+            elif last is not None:
+                if not any(token.paused for token in tuple(self._tokens)):  # a pause is not of the run
+                    since_s += time.monotonic() - before_s
+                self._send(replace(last, at=time.time(), elapsed_s=last.elapsed_s + since_s))
 
     def _send(self, event: Event) -> None:
         with self._sending:

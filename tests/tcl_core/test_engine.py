@@ -1,4 +1,4 @@
-"""Questions at the engine: only the newest prediction is made, and a stop puts a question off."""
+"""Questions at the engine: only the newest prediction is made, and a stop puts a question off. And its heartbeat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tcl_core.domain import Candidate
 from tcl_core.engine import _Engine
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Event, Notice
+from tcl_core.events import CancelToken, Event, Notice, Progress
 from tcl_core.what_if_events import MeasureWhatIf, ScoreWhatIf, WhatIfCommand, WhatIfRefused
 
 
@@ -78,3 +78,45 @@ def test_a_question_that_a_stop_cut_short_is_taken_up_again(engine: tuple[_Engin
     room.error = None
     served._answer_questions(token)
     assert room.asked == [6, 6] and len(told(pipe)) == 1
+
+
+class Clocks:
+    """A second goes by in each sleep. Before the second one the wall clock leaps; the fourth never ends."""
+
+    def __init__(self, leap_s: float) -> None:
+        self._leap_s, self._slept, self._wall_s = leap_s, 0, 1e9
+
+    def monotonic(self) -> float:
+        return 5.0 + self._slept
+
+    def time(self) -> float:
+        return self._wall_s
+
+    def sleep(self, seconds: float) -> None:
+        self._slept += 1
+        if self._slept == 4:
+            raise InterruptedError
+        self._wall_s += seconds + (self._leap_s if self._slept == 2 else 0.0)
+
+
+@pytest.mark.parametrize("leap_s", [0.0, 8 * 3600.0, -8 * 3600.0])
+def test_a_run_does_not_age_while_the_computer_sleeps(
+    engine: tuple[_Engine, Room, Connection], monkeypatch: pytest.MonkeyPatch, leap_s: float
+) -> None:
+    served, _, pipe = engine
+    monkeypatch.setattr("tcl_core.engine.time", Clocks(leap_s))
+    served._last = Progress(
+        trials=1,
+        failed=0,
+        elapsed_s=10.0,
+        fraction=0.1,
+        eta_low_s=1.0,
+        eta_high_s=2.0,
+        candidates_scored=0,
+        estimate_s=None,
+        at=1e9,
+    )
+    with pytest.raises(InterruptedError):
+        served._beat()
+    beats = [event for event in told(pipe) if isinstance(event, Progress)]
+    assert [(beat.elapsed_s, beat.at) for beat in beats] == [(11.0, 1e9 + 2 + leap_s), (12.0, 1e9 + 3 + leap_s)]
