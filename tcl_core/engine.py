@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Failure, Stage
-from tcl_core.errors import Interrupted, OpenShapes, UserError
+from tcl_core.errors import Interrupted, OpenShapes, UserError, full_disk
 from tcl_core.events import (
     CancelToken,
     CheckpointCommand,
@@ -67,12 +66,15 @@ def serve(connection: Connection) -> None:
     _Engine(connection, started).run()
 
 
-def write_crash_log(error: BaseException) -> Path:
-    """Keep the traceback of a bug; returns where it lies."""
-    handle, name = tempfile.mkstemp(prefix="tcl-studio-", suffix=".log")
-    with os.fdopen(handle, "w", encoding="utf-8") as log:
-        log.writelines(traceback.format_exception(error))
-    return Path(name)
+def write_crash_log(error: BaseException) -> str:
+    """Keep the traceback of a bug; returns where it lies, as a part of a sentence, also where nothing can be kept."""
+    try:
+        handle, name = tempfile.mkstemp(prefix="tcl-studio-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8") as log:
+            log.writelines(traceback.format_exception(error))
+    except OSError as why:  # what keeps it may be what caused the bug: a disk that is full or gone
+        return f"no file, as none could be written ({why.strerror or why})"
+    return name
 
 
 class _Engine:
@@ -181,10 +183,7 @@ class _Engine:
         except Interrupted:
             self._send(self._stopped())
         except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the engine lives on
-            log = write_crash_log(error)
-            _LOG.exception("a command crashed")
-            failure = Failure(stage=stage, cause=type(error).__name__, message=str(error))
-            self._send(Crashed(failure=failure, log_path=str(log)))
+            self._send(_ended_by(error, stage))
         finally:
             self._last = self._run = None
             if self._what_if is not None:
@@ -224,9 +223,13 @@ class _Engine:
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the run goes on
-            log = write_crash_log(error)
-            _LOG.exception("a question about a record crashed")
-            sentence = f"A bug kept this record from being shown: {type(error).__name__}. The traceback is in {log}."
+            ended = _ended_by(error, Stage.IMPORT)
+            sentence = (
+                ended.sentence
+                if isinstance(ended, Refused)
+                else f"A bug kept this record from being shown: {ended.failure.cause}. "
+                f"The traceback is in {ended.log_path}."
+            )
             yield refused(request=question.request, sentence=sentence)
 
     def _what_ifs(self) -> WhatIfRoom:
@@ -273,3 +276,14 @@ class _Engine:
         from tcl_core.tuner.export import carry_out
 
         yield from carry_out(command, token)
+
+
+def _ended_by(error: Exception, stage: Stage) -> Refused | Crashed:
+    """What is told of an error that nothing else caught: a full disk is no bug."""
+    full = full_disk(error) if isinstance(error, OSError) else None
+    if full is not None:
+        return Refused(stage=stage.value, sentence=full)
+    log = write_crash_log(error)
+    _LOG.error("a command crashed", exc_info=error)
+    failure = Failure(stage=stage, cause=type(error).__name__, message=str(error))
+    return Crashed(failure=failure, log_path=log)

@@ -1,6 +1,10 @@
 """The sentences a person gets: an expected error names the thing that is wrong and how to mend it."""
 
+import errno
+import os
 from typing import Any
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class UserError(Exception):
@@ -32,6 +36,14 @@ class OpenShapes(UserError):
 
 class Interrupted(Exception):
     """The watcher asked for a stop; everything measured so far is committed. Exit status 130."""
+
+
+def full_disk(error: OSError) -> str | None:
+    """The sentence for a file that a disk or a quota had no room for; None for any other error."""
+    if error.errno not in _FULL:
+        return None
+    where = f"{os.fsdecode(error.filename)} cannot be written" if error.filename else "Not everything was written"
+    return f"{where} ({error.strerror}); free some space, or write elsewhere."
 
 
 def first_line(error: BaseException) -> str:

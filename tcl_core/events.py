@@ -207,7 +207,7 @@ class Refused(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Crashed(Event):
-    """A bug: the engine lives on or is gone; `log_path` holds the traceback."""
+    """A bug: the engine lives on or is gone; `log_path` says where the traceback is."""
 
     failure: Failure
     log_path: str

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import make_parser
-from tcl_core.errors import Interrupted, UserError
+from tcl_core.errors import Interrupted, UserError, full_disk
 
 DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _UNREACHABLE = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
 """Errors of a path that a person gave; `Path.exists` and its like raise them up to Python 3.13."""
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 _STOPPED = "Stopped. What was finished is kept; the same command goes on from there."
 """For a stop before or behind the work itself; commands say in `Interrupted` what became of their work."""
 
@@ -40,8 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise  # the reader of our output left: whoever called us knows what to do
     except OSError as error:
-        if error.errno in _FULL:
-            return _say_full(error, output)
+        full = full_disk(error)
+        if full is not None:
+            return _say_full(full, output)
         if error.errno not in _UNREACHABLE or error.filename is None:
             return _bug(error, output)
         text = (
@@ -54,9 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def _say_full(error: OSError, output: Output) -> int:
-    where = f"{os.fsdecode(error.filename)} cannot be written" if error.filename else "Not everything was written"
-    text = f"{where} ({error.strerror}); free some space, or write elsewhere."
+def _say_full(text: str, output: Output) -> int:
     with contextlib.suppress(OSError):  # where the notices go to the same disk nobody can be told
         output.status.print(text, style="bold red", soft_wrap=True)
     for stream in (sys.stdout, sys.stderr):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
+import tempfile
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from tcl_core.domain import Candidate
 from tcl_core.engine import _Engine
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Event, Notice, Progress
+from tcl_core.events import CancelToken, Command, Crashed, Event, Notice, OpenNetwork, Progress, Refused
 from tcl_core.what_if_events import MeasureWhatIf, ScoreWhatIf, WhatIfCommand, WhatIfRefused
 
 
@@ -78,6 +80,62 @@ def test_a_question_that_a_stop_cut_short_is_taken_up_again(engine: tuple[_Engin
     room.error = None
     served._answer_questions(token)
     assert room.asked == [6, 6] and len(told(pipe)) == 1
+
+
+class Failing(_Engine):
+    """Whatever it is to do fails."""
+
+    error: Exception
+
+    def _carry_out(self, command: Command, token: CancelToken) -> Iterator[Event]:
+        raise self.error
+
+
+@pytest.fixture
+def failing() -> Iterator[tuple[Failing, Connection]]:
+    ours, theirs = multiprocessing.Pipe()
+    yield Failing(theirs, 0.0), ours
+    ours.close()
+    theirs.close()
+
+
+def no_room(**_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_bug_is_told_where_no_log_can_be_written(
+    failing: tuple[Failing, Connection], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served, pipe = failing
+    monkeypatch.setattr(tempfile, "mkstemp", no_room)
+    served.error = ZeroDivisionError("seven")
+    served._guard(OpenNetwork(path="net.onnx"), CancelToken())
+    (crashed,) = told(pipe)
+    assert isinstance(crashed, Crashed)
+    assert (crashed.failure.cause, crashed.failure.message) == ("ZeroDivisionError", "seven")
+    assert crashed.log_path == "no file, as none could be written (No space left on device)"
+    assert "ZeroDivisionError: seven" in caplog.text
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_no_bug(
+    failing: tuple[Failing, Connection], engine: tuple[_Engine, Room, Connection], number: int
+) -> None:
+    full = OSError(number, "There is no room", "/tmp/module.o")
+    sentence = "/tmp/module.o cannot be written (There is no room); free some space, or write elsewhere."
+    served, pipe = failing
+    served.error = full
+    served._guard(OpenNetwork(path="net.onnx"), CancelToken())
+    (refused,) = told(pipe)
+    assert isinstance(refused, Refused)
+    assert (refused.stage, refused.sentence) == ("import", sentence)
+    asked, room, pipe = engine
+    room.error = full
+    asked._questions.append(question(7))
+    asked._answer_questions(CancelToken())
+    (refused,) = told(pipe)
+    assert isinstance(refused, WhatIfRefused)
+    assert (refused.request, refused.sentence) == (7, sentence)
 
 
 class Clocks:

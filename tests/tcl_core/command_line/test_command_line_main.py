@@ -160,3 +160,19 @@ def test_a_bug_names_its_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     log = Path(text.strip().removesuffix(".").rpartition(" ")[2])
     assert "ZeroDivisionError: seven" in log.read_text(encoding="utf-8")
     log.unlink()
+
+
+def test_a_bug_is_told_where_no_log_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("seven")
+
+    def nowhere(**_: object) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr("tcl_core.command_line.doctor.run", broken)
+    monkeypatch.setattr("tempfile.mkstemp", nowhere)
+    assert dispatch(["doctor"]) == BUG
+    text = capsys.readouterr().err
+    assert "ZeroDivisionError: seven" in text and "in no file, as none could be written (No usable" in text
