@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tcl_core.measure.failures import is_of_memory
+
 Signature = tuple[tuple[str, tuple[int, ...]], ...]
 """(dtype, shape) of each argument, in order; a shape may be ()."""
 
 _BLOCK = 1 << 16
+_AT_ONCE = 1 << 20
+"""Elements that are copied into a tensor at a time: a copy of all of it would be as large as the tensor itself."""
 _KEPT_SIGNATURES = 2
 
 
@@ -28,16 +33,36 @@ class Arguments:
         if signature not in self._tensors:
             while len(self._tensors) >= _KEPT_SIGNATURES:
                 self._tensors.popitem(last=False)
-            generator = np.random.default_rng(self._seed)
-            self._tensors[signature] = [self._tensor(dtype, shape, generator) for dtype, shape in signature]
+            self._tensors[signature] = self._made(signature)
         self._tensors.move_to_end(signature)
         return self._tensors[signature]
+
+    def _made(self, signature: Signature) -> list[Any]:
+        """Beside those that are kept if there is room, else in their place."""
+        try:
+            return self._filled(signature)
+        except Exception as error:
+            if not self._tensors or not is_of_memory(error):
+                raise
+        self._tensors.clear()
+        return self._filled(signature)
+
+    def _filled(self, signature: Signature) -> list[Any]:
+        generator = np.random.default_rng(self._seed)
+        return [self._tensor(dtype, shape, generator) for dtype, shape in signature]
 
     def _tensor(self, dtype: str, shape: tuple[int, ...], generator: np.random.Generator) -> Any:
         import tvm
 
         tensor = tvm.runtime.empty(shape, dtype, self._device)
-        tensor.copyfrom(random_contents(dtype, shape, generator))
+        size = math.prod(shape)
+        if size <= _AT_ONCE:
+            tensor.copyfrom(random_contents(dtype, shape, generator))
+            return tensor
+        contents = random_contents(dtype, (_AT_ONCE,), generator)
+        for start in range(0, size, _AT_ONCE):
+            part = contents[: size - start]
+            tensor._create_view(part.shape, dtype, start * contents.itemsize).copyfrom(part)
         return tensor
 
 

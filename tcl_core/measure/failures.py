@@ -15,8 +15,12 @@ _MEMORY_PHRASES = ("bad_alloc", "bad allocation", "out of memory", "out_of_memor
 def from_exception(stage: Stage, error: BaseException) -> Failure:
     """Cause: the exception's type, or "out of memory"; message: the whole traceback, TVM's C++ part included."""
     message = "".join(traceback.format_exception(error))
-    short_of_memory = isinstance(error, MemoryError) or _speaks_of_memory(str(error))
-    return Failure(stage=stage, cause=OUT_OF_MEMORY if short_of_memory else type(error).__name__, message=message)
+    return Failure(stage=stage, cause=OUT_OF_MEMORY if is_of_memory(error) else type(error).__name__, message=message)
+
+
+def is_of_memory(error: BaseException) -> bool:
+    """Whether memory is what was missing: of the process, of the machine or of a device."""
+    return isinstance(error, MemoryError) or _speaks_of_memory(str(error))
 
 
 def from_timeout(stage: Stage, limit_s: float, log: str) -> Failure:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -49,3 +52,31 @@ def test_the_seed_decides() -> None:
     one, same, other = (Arguments(tvm.cpu(0), seed=seed).of(signature)[0].numpy() for seed in (1, 1, 2))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_a_large_argument_is_filled_to_its_end(dtype: str) -> None:
+    import tvm
+
+    shape = (2, (1 << 20) + 12_345)
+    (tensor,) = Arguments(tvm.cpu(0), seed=1).of(((dtype, shape),))
+    whole = random_contents(dtype, shape, np.random.default_rng(1))
+    assert np.array_equal(tensor.numpy().view(np.uint8), whole.view(np.uint8))
+
+
+_SCARCE = """
+import tvm
+from tcl_core.measure.arguments import Arguments
+from tcl_core.measure.worker import limit_memory
+arguments = Arguments(tvm.cpu(0), seed=1)
+arguments.of((("float32", (1,)),))
+limit_memory(300 << 20)
+for megabytes in (160, 200, 180):
+    arguments.of((("float32", (megabytes, 1 << 18)),))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
+def test_large_arguments_take_the_place_of_those_before_them() -> None:
+    ended = subprocess.run([sys.executable, "-c", _SCARCE], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
