@@ -168,6 +168,7 @@ class Collector:
             return
         yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=f"{task.name}, a second time")
         space = DesignSpace(task, platform.target_json)
+        workspace.add_sketches(platform.fingerprint, space.sketches)  # refused if the records were made with others
         replays = space.replays(again)
         others = [record for record in records if record.candidate not in again]
         results, left_out = self._timed(replays, others, space, measurer)

@@ -48,8 +48,9 @@ from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_networ
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
 from tcl_core.tuner.starting import RunModel, note_run, run_origin, start_notice
 from tcl_core.tuner.step import Prepared, Step, make_spaces
+from tcl_core.tuner.summary import estimate_s, rejections
 from tcl_core.tuner.task_limits import TaskLimits, by_key
-from tcl_core.tuner.task_work import Earlier, TaskWork, affordable, estimate_s, rejections
+from tcl_core.tuner.task_work import Earlier, TaskWork, affordable
 
 _NO_EXPORT = "No C compiler was found, so nothing was exported; install gcc or the ziglang package, then run export."
 
@@ -76,7 +77,6 @@ class Tuner:
         self._sampler = make_sampler(config.sampler)
         self._works: dict[str, TaskWork] = {}
         self._relatives: tuple[StoredRelative, ...] = ()
-        self._sketched: set[str] = set()
         self._ahead: tuple[Prepared, ...] = ()
         self._rounds = 0
         self._unlearned = 0
@@ -156,6 +156,7 @@ class Tuner:
             earlier = Earlier(
                 count=counts.get(task.key, RecordCount()),
                 read=partial(workspace.records, task_key=task.key, platform=fingerprint, traces=False),
+                keep=partial(workspace.add_sketches, fingerprint),
             )
             self._works[task.key] = TaskWork(task, opened.platform.target_json, context, search, earlier, workers)
         self._relatives = stored_relatives(workspace, fingerprint, chosen, counts)
@@ -259,9 +260,7 @@ class Tuner:
                 yield replace(prepared.mapped, round=number)
         last = step.rounds[-1]
         for prepared in step.rounds:
-            if prepared.chosen:
-                self._keep_sketches(self._works[prepared.task_key], workspace, opened)
-            else:
+            if not prepared.chosen:
                 yield from self._close_round(prepared, [], is_last=prepared is last)
         if step.counts:
             yield PhaseChanged(stage=Stage.COMPILE, task_key=next(iter(step.counts)))
@@ -324,12 +323,6 @@ class Tuner:
     def _lenders(self) -> list[Relative]:
         """Tasks with a success, of this run and of other networks in the workspace."""
         return [*(work for work in self._works.values() if work.state.best_s is not None), *self._relatives]
-
-    def _keep_sketches(self, work: TaskWork, workspace: Workspace, opened: Opened) -> None:
-        """Store a task's sketches once a run: records are worth little for training without them."""
-        if work.state.task.key not in self._sketched:
-            workspace.add_sketches(opened.platform.fingerprint, work.space.sketches)
-            self._sketched.add(work.state.task.key)
 
     def _count(self, choice: Choice, taken: int) -> int:
         """Candidates of this round: what the scheduler wants, as far as the budget goes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +11,7 @@ from tcl_core.batches import FeatureBatch, FloatArray, Pool, Population, Predict
 from tcl_core.config import FEW_TRIALS, SearchConfig
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Replay, Sketch, Source, Task, TaskState
-from tcl_core.events import CancelToken, Notice
+from tcl_core.events import CancelToken
 from tcl_core.features import TokenTemplate
 from tcl_core.pool_events import PoolMapped
 from tcl_core.search.evolution import Evolution, Proposals
@@ -56,10 +55,12 @@ class Earlier:
 
     Attributes:
         read: all records there are by then, in order; their traces may be empty.
+        keep: keeps the sketches beside them; refuses those that the records were not made with.
     """
 
     count: RecordCount = field(default_factory=RecordCount)
     read: Callable[[], Sequence[Record]] = tuple
+    keep: Callable[[Sequence[Sketch]], object] = tuple
 
 
 NOTHING = Earlier()
@@ -89,7 +90,7 @@ class TaskWork:
         self.state = TaskState(
             task=task, trials=count.trials, failures=count.failures, best_s=count.best_s, history_s=history_s
         )
-        self._earlier, self._unread = earlier, count.trials > 0
+        self._earlier, self._unread, self._kept = earlier, count.trials > 0, False
         self._evolution = Evolution(search)
         self.scored = 0
         self.rejected: dict[str, int] = {}
@@ -117,6 +118,14 @@ class TaskWork:
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
+        """Those of the space, kept at first use: before records are read by them, and as training needs them.
+
+        Raises:
+            UserError: earlier records were made with others.
+        """
+        if not self._kept:
+            self._earlier.keep(self.space.sketches)
+            self._kept = True
         return self.space.sketches
 
     @property
@@ -340,7 +349,7 @@ class TaskWork:
     def _by_sketch(self, model: CostModel, records: Sequence[Record]) -> list[tuple[list[Record], FeatureBatch]]:
         """Records and their features, sketch by sketch; one whose decisions this space does not hold is left out."""
         grouped = []
-        for sketch in self.space.sketches:
+        for sketch in self.sketches:
             own = [record for record in records if record.candidate.sketch == sketch.index]
             if not own:
                 continue
@@ -377,22 +386,3 @@ def _explored(trials: int) -> int:
     """How many of a task's first so many candidates are drawn at random."""
     young = min(trials, FEW_TRIALS)
     return young // _EXPLORED_SHARE[0] + (trials - young) // _EXPLORED_SHARE[1]
-
-
-def estimate_s(works: Sequence[TaskWork]) -> float | None:
-    """Sum over tasks of weight x best latency in seconds; None before every task has one."""
-    total = 0.0
-    for work in works:
-        if work.state.best_s is None:
-            return None
-        total += work.state.task.weight * work.state.best_s
-    return total
-
-
-def rejections(works: Sequence[TaskWork]) -> Iterator[Notice]:
-    """What replay did not let through, by cause."""
-    causes: Counter[str] = Counter()
-    for work in works:
-        causes.update(work.rejected)
-    for cause, count in sorted(causes.items()):
-        yield Notice(sentence=f"{count} proposed candidates were {cause} in replay and never measured.")

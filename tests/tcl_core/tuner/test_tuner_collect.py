@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Container, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from tcl_core.events import CancelToken, Collected, Notice, Progress, RecordMeas
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.network.sample import sample_path
 from tcl_core.store import Workspace
+from tcl_core.store.record_table import compress
+from tcl_core.store.workspace import DATABASE
 from tcl_core.tuner import collect
 from tcl_core.tuner.collect import Collector
 
@@ -140,6 +144,18 @@ def test_a_pool_that_only_failed_is_measured_again(tmp_path: Path, monkeypatch: 
     assert (mended.records, mended.failed, mended.present) == (8, 0, 8)
     assert causes_of(tmp_path) == [None] * 8
     assert collected(config).records == 0
+
+
+def test_records_of_other_sketches_are_not_measured_again_by_these(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(config_of(tmp_path), max_tasks=1, repeat=0.0)
+    monkeypatch.setattr(collect, "measurer_for", FakeMeasurer(()))
+    assert collected(config).records == 4
+    with closing(sqlite3.connect(tmp_path / "w" / DATABASE)) as connection, connection:
+        connection.execute("UPDATE sketches SET trace_json = ?", (compress("[[], []]"),))
+    with pytest.raises(UserError, match="were made with other sketches"):
+        collected(replace(config, repeat=1.0))
 
 
 def test_failures_beside_successes_are_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

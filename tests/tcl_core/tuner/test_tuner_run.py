@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,13 @@ from quick_run import heaviest, quick_run
 from tcl_core.checkpoints import describe
 from tcl_core.config import Budget
 from tcl_core.domain import Failure, Record, Stage
+from tcl_core.errors import UserError
 from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.requests import MeasureResult
+from tcl_core.store import Workspace
+from tcl_core.store.record_table import compress
+from tcl_core.store.workspace import DATABASE
 from tcl_core.tuner import Tuner
 from tcl_core.tuner.lesson import FIRST
 from tcl_core.tuner.opening import Opened
@@ -172,6 +178,17 @@ def test_only_the_tasks_at_work_keep_their_records_where_there_are_many(
     events = quick_run(tmp_path, opened, Budget(trials=6), (first, second, third))
     assert sum(isinstance(event, RecordMeasured) for event in events) == 6
     assert forgotten == [first, second], "the third was prepared while the second was measured"
+
+
+def test_records_of_other_sketches_are_not_learned_from(opened: Opened, tmp_path: Path) -> None:
+    tasks = heaviest(opened, 2)
+    quick_run(tmp_path, opened, Budget(trials=4), tasks)
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
+        connection.execute("UPDATE sketches SET trace_json = ? WHERE task_key = ?", (compress("[[], []]"), tasks[1]))
+    with pytest.raises(UserError, match="were made with other sketches"):
+        quick_run(tmp_path, opened, Budget(trials=2), tasks, checkpoint="none")
+    with Workspace.open(tmp_path, read_only=True) as workspace:
+        assert len(workspace.records()) == 4, "nothing was measured before"
 
 
 def kept_records(opened: Opened, workspace: Path) -> int:

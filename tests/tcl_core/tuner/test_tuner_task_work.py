@@ -33,7 +33,7 @@ from tcl_core.search.evolution import Evolution, Proposals
 from tcl_core.selection import make_sampler
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.tuner.measuring import Chosen
-from tcl_core.tuner.task_work import Earlier, TaskWork, estimate_s
+from tcl_core.tuner.task_work import Earlier, TaskWork
 
 SEARCH = SearchConfig(population=64, generations=1, pool=64)
 
@@ -285,16 +285,6 @@ def test_a_stop_ends_the_search(matmul_task: Task, cpu_platform: Platform, model
     work = work_of(matmul_task, cpu_platform)
     with pytest.raises(Interrupted):
         work.propose(4, model, make_sampler(SamplerConfig()), np.random.default_rng(0), token)
-
-
-def test_the_estimate_needs_every_task(
-    matmul_task: Task, copy_task: Task, cpu_platform: Platform, model: CostModel
-) -> None:
-    one, other = work_of(replace(matmul_task, weight=3), cpu_platform), work_of(copy_task, cpu_platform)
-    one.add_records([record_of(propose(one, model, 1)[0][0], 1e-3)])
-    assert estimate_s([one, other]) is None
-    other.add_records([record_of(propose(other, model, 1)[0][0], 5e-4)])
-    assert estimate_s([one, other]) == pytest.approx(3.5e-3)
 
 
 def test_a_model_on_schedules_scores_what_can_be_replayed(matmul_task: Task, cpu_platform: Platform) -> None:
