@@ -55,10 +55,12 @@ class RunModel:
     def keep(self, lessons: int, states: Sequence[TaskState]) -> None:
         """Write it if there were more `lessons` than when it was last written; an old file survives a full disk.
 
+        Not one that knows nothing, as its lessons held no two records to tell apart: the next run can start better.
+
         Raises:
             UserError: the file cannot be written.
         """
-        if lessons > self._lessons:
+        if lessons > self._lessons and self._model.trained:
             self._lessons = lessons
             records = sum(state.trials for state in states)
             write_stamped(self._model.save, replace(self._origin, records=records), self._path)

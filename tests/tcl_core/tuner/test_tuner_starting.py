@@ -26,8 +26,14 @@ def states(*trials: int) -> list[TaskState]:
 
 
 @pytest.fixture
-def model() -> RandomModel:
+def untaught() -> RandomModel:
     return RandomModel(LAYOUT, width=8, seed=4)
+
+
+@pytest.fixture
+def model(untaught: RandomModel) -> RandomModel:
+    untaught.fit([])
+    return untaught
 
 
 def test_a_cold_run_begins_a_lineage(model: RandomModel, cpu_platform: Platform, tmp_path: Path) -> None:
@@ -64,6 +70,18 @@ def test_a_model_is_written_when_it_has_learned(model: RandomModel, cpu_platform
         kept.keep(lessons, states(trials))
         found.append(records())
     assert found == [None, 40, 40, 72]
+
+
+def test_a_model_that_no_lesson_taught_anything_is_not_written(
+    untaught: RandomModel, cpu_platform: Platform, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.safetensors"
+    kept = RunModel(untaught, path, run_origin(Start(path=None), cpu_platform))
+    kept.keep(1, states(2))
+    assert not path.exists()
+    untaught.fit([])
+    kept.keep(2, states(8))
+    assert path.exists()
 
 
 def test_a_person_is_told_of_a_start_that_is_not_the_workspaces_own(tmp_path: Path) -> None:
