@@ -291,11 +291,13 @@ class TaskWork:
 
     def _checked(self, candidate: Candidate, result: Replay | Failure) -> Replay | None:
         """A legal schedule that was neither measured nor chosen before, or None."""
+        # An imported record has no hash, so its candidate alone tells it.
+        known = isinstance(result, Replay) and result.candidate in self._seen
         self._seen.add(candidate)
         if isinstance(result, Failure):
             self.rejected[result.cause] = self.rejected.get(result.cause, 0) + 1
             return None
-        if result.structural_hash in self._hashes:
+        if known or result.structural_hash in self._hashes:
             return None
         self._hashes.add(result.structural_hash)
         self._seen.add(result.candidate)

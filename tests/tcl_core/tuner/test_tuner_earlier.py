@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tuner_records import record_of
 from tcl_core.config import CostModelConfig, SamplerConfig, SearchConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel
-from tcl_core.domain import Platform, RecordCount, Replay, Sketch, Task
+from tcl_core.domain import Platform, RecordCount, Replay, Sketch, Source, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT, platform_features
@@ -56,3 +57,18 @@ def test_sketches_that_records_were_not_made_with_are_refused_before_the_records
     same = work(kept.append)
     assert same.group(model, stored) is not None and propose(same, model, 1)
     assert kept == [same.space.sketches], "once"
+
+
+def test_what_was_imported_is_not_measured_again_when_a_replay_lands_on_it(
+    matmul_task: Task, cpu_platform: Platform, model: CostModel
+) -> None:
+    """Imported records have no structural hash."""
+    first, second = propose(work_of(matmul_task, cpu_platform), model, 2)
+    imported = replace(record_of(first, 1e-3), structural_hash="", source=Source.IMPORTED)
+    earlier = Earlier(count=RecordCount(trials=1, best_s=1e-3), read=lambda: [imported])
+    work = work_of(matmul_task, cpu_platform, earlier)
+    assert work.records == [imported]
+    odd = replace(first.candidate, decisions=())
+    assert work._checked(odd, first) is None, "as of decisions that replay changes"
+    assert work._checked(first.candidate, first) is None, "as of one that another task lends"
+    assert work._checked(second.candidate, second) is second
