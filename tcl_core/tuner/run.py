@@ -206,8 +206,10 @@ class Tuner:
                 yield PhaseChanged(stage=Stage.SEARCH, task_key=choice.task_key)
                 with self._clock.stage(Stage.SEARCH):
                     rounds = self._prepare([choice])
-            yield from self._step(Step(rounds, self._rounds), measurer, workspace, opened)
-            kept.keep(self._lessons, self._states())
+            try:
+                yield from self._step(Step(rounds, self._rounds), measurer, workspace, opened)
+            finally:  # a stop does not cost the lesson that a step had while it compiled
+                kept.keep(self._lessons, self._states())
         if self._unlearned and (not self._lessons or self._lesson_due()):
             with self._clock.stage(Stage.LEARN):
                 self._learn()
@@ -357,8 +359,8 @@ class Tuner:
         self._unlearned = 0
         groups = lesson(self._works, self._newest, self._model, self._generator)
         if groups:
-            self._lessons += 1
             self._model.fit(groups, self.cancel)
+            self._lessons += 1
         self._lesson_s += time.perf_counter() - start
 
     def _progress(self) -> Progress:

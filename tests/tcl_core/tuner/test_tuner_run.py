@@ -15,7 +15,7 @@ from quick_run import heaviest, quick_run
 from tcl_core.checkpoints import describe
 from tcl_core.config import Budget
 from tcl_core.domain import Failure, Record, Stage
-from tcl_core.errors import UserError
+from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.requests import MeasureResult
@@ -65,6 +65,22 @@ def test_a_run_in_which_all_fails_leaves_no_model(
     events = quick_run(tmp_path, opened, Budget(trials=4), heaviest(opened, 2))
     assert [event.record.failure for event in events if isinstance(event, RecordMeasured)] == [lost] * 4
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_a_stop_inside_a_step_does_not_cost_its_lesson(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_ahead = Tuner._look_ahead
+
+    def stopping(tuner: Tuner, *arguments: Any) -> None:
+        look_ahead(tuner, *arguments)
+        if tuner._lessons:
+            tuner.cancel.stop()
+
+    monkeypatch.setattr(Tuner, "_look_ahead", stopping)
+    with pytest.raises(Interrupted):
+        quick_run(tmp_path, opened, Budget(trials=2 * FIRST), heaviest(opened, 3))
+    assert kept_records(opened, tmp_path) >= FIRST
 
 
 def test_the_next_task_is_searched_while_one_compiles(
