@@ -24,7 +24,8 @@ class RunRow:
 
     Attributes:
         started_at, finished_at: Unix time in seconds; `finished_at` is None while it runs and when it was interrupted.
-        reason: why it ended (see `events.Finished`), `INTERRUPTED`, or None while it runs.
+        reason: why it ended (see `events.Finished`), "failed" where an error ended it, `INTERRUPTED`, or None while it
+            runs.
         trials, failed, seconds, seconds_by_stage: None and empty until it has finished.
         library: as it was built at the run's end; None where it was not.
         versions: pairs of name and version of what the run was made with; () where nobody noted them.

@@ -28,6 +28,13 @@ def test_the_newest_run_of_the_network_is_meant(two: Workspace) -> None:
     assert choose_run(two, 1, None).id == 1
 
 
+def test_a_clock_that_was_set_back_makes_no_run_older(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    for now in (2e9, 1e9):
+        monkeypatch.setattr("tcl_core.store.run_table.time.time", lambda now=now: now)
+        last = workspace.start_run(CONFIG, "d1", platform().fingerprint)
+    assert newest_run(workspace, choose_network(workspace, None)).id == last
+
+
 def test_what_cannot_be_told_is_a_sentence(two: Workspace) -> None:
     with pytest.raises(UserError, match=r"several networks \(net, other\)"):
         choose_run(two, None, None)
