@@ -8,6 +8,7 @@ for one transaction at a time.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import time
@@ -18,6 +19,8 @@ from tcl_core.store.refusals import refusal
 
 _ATTEMPTS = 10
 _PAUSE_S = 0.02
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""What some file systems (of networks, of virtual machines) answer to whoever asks for one."""
 
 
 class Locked(Exception):
@@ -67,13 +70,20 @@ class WriterLock:
 
 
 def held_since(path: Path) -> float | None:
-    """When the process that holds the writer's lock on `path` (this one included) took it, in Unix time; else None."""
+    """When the process that holds the writer's lock on `path` (this one included) took it, in Unix time; else None.
+
+    None, too, where the file system knows no locks: no workspace is written there.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except OSError:
         return None
     try:
         return None if _try_lock(descriptor, exclusive=False) else os.fstat(descriptor).st_mtime
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return None
     finally:
         os.close(descriptor)
 
@@ -82,7 +92,7 @@ def lock_workspace(lock: Path, workspace: Path) -> WriterLock:
     """The lock of the workspace in a folder.
 
     Raises:
-        UserError: another run has it, or a folder lies in its place.
+        UserError: another run has it, a folder lies in its place, or the file system knows no locks.
         OSError: the file cannot be created or written.
     """
     if lock.is_dir():  # the system's word for it differs, and may be that of a workspace that cannot be written
@@ -95,6 +105,13 @@ def lock_workspace(lock: Path, workspace: Path) -> WriterLock:
             f"The workspace {workspace} is in use by {holder}; wait for it, stop it, or choose another folder with "
             "--workspace."
         ) from locked
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise refusal(
+            f"The disk of the workspace {workspace} cannot lock files ({error.strerror}), so two runs could write "
+            "to it at once; choose a folder on another disk with --workspace."
+        ) from error
 
 
 def _release(lock: WriterLock | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from store_samples import child
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
 from tcl_core.store.lock import Locked, WriterLock, held_since
+from tcl_core.store.workspace import LOCK
 
 COARSE_S = 0.1
 """What a file's time may lag behind the clock."""
@@ -132,3 +134,19 @@ def test_the_lock_itself(tmp_path: Path) -> None:
     path.write_text("a longer text than any process id")
     WriterLock(path).release()
     assert path.read_text() == str(os.getpid())
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_disk_without_locks_is_told_in_a_sentence_and_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    Workspace.open(tmp_path).close()
+
+    def unknown(_descriptor: int, *, exclusive: bool) -> bool:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("tcl_core.store.lock._try_lock", unknown)
+    with pytest.raises(UserError, match="cannot lock files") as caught:
+        Workspace.open(tmp_path)
+    assert os.strerror(number) in str(caught.value)
+    assert held_since(tmp_path / LOCK) is None
