@@ -72,7 +72,7 @@ def die_with(parent: int) -> None:
 
 
 def limit_memory(extra_bytes: int) -> None:
-    """Let allocations fail beyond what the process has now plus `extra_bytes`; 0 for no limit.
+    """Let allocations fail beyond what the process has now plus `extra_bytes`; 0 for no limit but the person's own.
 
     Data and not address space: a CUDA driver reserves far more addresses than it uses.
     """
@@ -80,6 +80,9 @@ def limit_memory(extra_bytes: int) -> None:
         return
     data_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
     limit_bytes = data_pages * resource.getpagesize() + extra_bytes
+    _, most_bytes = resource.getrlimit(resource.RLIMIT_DATA)  # `ulimit -d`, which nobody may raise
+    if most_bytes != resource.RLIM_INFINITY:
+        limit_bytes = min(limit_bytes, most_bytes)
     resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
 
 
