@@ -3,7 +3,7 @@
 Two phases alternate until nothing is left: all workers compile; then, with nothing compiling, one worker after the
 other times what it holds of a task while the rest are blocked on their pipes, as often as there are visits. A worker
 that dies or hangs costs the request it was working on; what it had compiled goes back to the queue and is compiled
-again by its successor.
+again by its successor. Where all workers are lost at once that request does, too, the first time.
 
 Compiling is looked after by a thread, so that whoever began a batch can do something else until it asks for results.
 The workers' seats are that thread's until it has ended, then the caller's.
@@ -62,6 +62,7 @@ class Batch:
         self._best_s = {request.task_key: request.best_s for request in requests}
         self._cancel = cancel
         self._visits: dict[int, list[Timed]] = {}
+        self._lost: set[int] = set()
         self._compiled_s: dict[str, list[float]] = defaultdict(list)
         self.compiled_at: float | None = None
         self._failed: SimpleQueue[MeasureResult | None] = SimpleQueue()
@@ -217,6 +218,8 @@ class Batch:
                 if self._cancel is not None and self._cancel.stopped:
                     raise Interrupted
             answer = self._take_answer(seat)
+            if answer is None:
+                return
             if keep and isinstance(answer, Timed):
                 self._note(answer)
                 seat.held.append((request, compile_s))
@@ -247,10 +250,15 @@ class Batch:
             run_s=sum(visit.run_s for visit in visits),
         )
 
-    def _take_answer(self, seat: Seat) -> Answer:
+    def _take_answer(self, seat: Seat) -> Answer | None:
+        """None where the job is to be done again, as it was lost for the first time."""
         answer = seat.take_answer()
         if seat.vacant:
             self._requeue(seat)
+        if isinstance(answer, Failed) and answer.lost and answer.id not in self._lost:
+            self._lost.add(answer.id)
+            self._pending.append(self._requests[answer.id])
+            return None
         return answer
 
     def _requeue(self, seat: Seat) -> None:

@@ -88,12 +88,14 @@ class Failed:
 
     `fit`: whether the worker can take the next job. A CUDA kernel that fails takes its context with it, and every later
     call in that process reports the same error (CUDA Runtime API, `cudaErrorIllegalAddress`).
+    `lost`: whether its worker went with the nursery, which says nothing of the job.
     """
 
     id: int
     failure: Failure
     seconds: float
     fit: bool = True
+    lost: bool = False
 
 
 Job = CompileJob | TimeJob | ForgetJob

@@ -29,7 +29,14 @@ _GRACE_S = 2.0
 
 @dataclass(frozen=True)
 class Fork:
-    """Fork a worker; two handles follow: its pipe and its log. Answer: its process id."""
+    """Fork a worker; two handles follow: its pipe and its log. Answer: its process id, or `NotForked`."""
+
+
+@dataclass(frozen=True)
+class NotForked:
+    """The system has no room for another process now; the workers there are live on. `why`: in its words."""
+
+    why: str
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,10 @@ def serve(control: Connection, setup: WorkerSetup) -> None:
         while True:
             request = control.recv()
             if isinstance(request, Fork):
-                pid = _fork(control, setup)
-                alive.add(pid)
-                control.send(pid)
+                born = _fork(control, setup)
+                if isinstance(born, int):
+                    alive.add(born)
+                control.send(born)
             elif isinstance(request, End) and request.pid in alive:
                 alive.remove(request.pid)
                 control.send(_end(request.pid, 0.0 if request.kill else _GRACE_S))
@@ -82,14 +90,18 @@ def _load_tvm(setup: WorkerSetup) -> None:
         load_compiler()
 
 
-def _fork(control: Connection, setup: WorkerSetup) -> int:
+def _fork(control: Connection, setup: WorkerSetup) -> int | NotForked:
     channel, log = recv_handle(control), recv_handle(control)
     nursery = os.getpid()
-    pid = os.fork()
-    if pid:
+    born: int | NotForked
+    try:
+        born = os.fork()
+    except OSError as error:
+        born = NotForked(str(error))
+    if born != 0:
         os.close(channel)
         os.close(log)
-        return pid
+        return born
     status = 1
     try:
         control.close()

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import time
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import send_handle
@@ -13,10 +14,12 @@ from typing import IO
 
 from tcl_core.errors import UserError
 from tcl_core.measure.messages import NurseryReady, WorkerReady, WorkerSetup
-from tcl_core.measure.nursery import End, Fork, serve
+from tcl_core.measure.nursery import End, Fork, NotForked, serve
 
 _START_LIMIT_S = 120.0
 _END_LIMIT_S = 5.0
+_AGAIN_S = 0.2
+_GONE = "the process that starts workers is gone"
 _LOG_TAIL_BYTES = 64 << 10
 
 
@@ -100,16 +103,18 @@ class WorkerPool:
         """
         try:
             return self._spawn()
-        except OSError:  # the nursery or the newborn was killed: its successor is as good
+        except ConnectionError:  # the nursery is gone, and its workers with it: its successor is as good
             self.close()
-            try:
-                return self._spawn()
-            except OSError as error:
-                sentence = f"No process can be started to measure in ({error}); free memory or raise `ulimit -u`."
-                raise UserError("measure", sentence) from error
+        except OSError:  # the others are at work: a moment later there may be room, or a newborn that lives
+            time.sleep(_AGAIN_S)
+        try:
+            return self._spawn()
+        except OSError as error:
+            sentence = f"No process can be started to measure in ({error}); free memory or raise `ulimit -u`."
+            raise UserError("measure", sentence) from error
 
     def _spawn(self) -> Worker:
-        """Raises: OSError when nursery or worker die on the way."""
+        """Raises: ConnectionError when the nursery is gone, another OSError when there is no worker for all that."""
         self.start()
         ours, theirs = multiprocessing.Pipe()
         log = tempfile.TemporaryFile(prefix="tcl-worker-", buffering=0)  # noqa: SIM115 - closed with the worker
@@ -123,6 +128,8 @@ class WorkerPool:
         worker = Worker(pid, ours, log)
         if not isinstance(_receive(ours), WorkerReady):
             exit_code, words = self.bury(worker, kill=False)
+            if exit_code is None:
+                raise BrokenPipeError(_GONE)
             why = words.strip().splitlines()[-1:] or [f"a worker ended at once with status {exit_code}"]
             raise ChildProcessError(why[0])
         return worker
@@ -132,10 +139,12 @@ class WorkerPool:
         self._control.send(Fork())
         send_handle(self._control, channel.fileno(), self._nursery.pid)
         send_handle(self._control, log.fileno(), self._nursery.pid)
-        pid = _receive(self._control)
-        if not isinstance(pid, int):
-            raise BrokenPipeError("the process that starts workers is gone")
-        return pid
+        born = _receive(self._control)
+        if isinstance(born, NotForked):
+            raise ChildProcessError(born.why)
+        if not isinstance(born, int):
+            raise BrokenPipeError(_GONE)
+        return born
 
     def bury(self, worker: Worker, *, kill: bool) -> tuple[int | None, str]:
         """End a worker: its exit code (negative for a signal, None when the nursery is gone too) and its last words.

@@ -82,6 +82,7 @@ class Seat:
         job, self._job = self._job, None
         stage = Stage.COMPILE if isinstance(job, CompileJob) else Stage.MEASURE
         failure: Failure
+        lost = False
         try:
             if self._worker.connection.poll():
                 answer: Answer = self._worker.connection.recv()
@@ -92,8 +93,8 @@ class Seat:
             failure = failures.from_timeout(stage, self._limit_s, log)
         except (EOFError, OSError):
             exit_code, log = self._bury(kill=False)
-            failure = failures.from_death(stage, exit_code, log)
-        return Failed(id=job.id, failure=failure, seconds=time.monotonic() - self._sent_s)
+            failure, lost = failures.from_death(stage, exit_code, log), exit_code is None
+        return Failed(id=job.id, failure=failure, seconds=time.monotonic() - self._sent_s, lost=lost)
 
     def clear(self) -> None:
         """Leave a worker that does nothing and holds nothing; one that is busy is killed."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
+import os
 import signal
+import tempfile
 from contextlib import closing
+from multiprocessing.reduction import send_handle
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -11,7 +17,8 @@ import pytest
 from tcl_core.config import MeasureConfig
 from tcl_core.errors import UserError
 from tcl_core.measure.messages import CompileJob, Failed, TimeJob, WorkerSetup
-from tcl_core.measure.pool import WorkerPool
+from tcl_core.measure.nursery import NotForked, _fork
+from tcl_core.measure.pool import Worker, WorkerPool
 
 pytestmark = pytest.mark.slow
 
@@ -113,3 +120,45 @@ def test_a_pool_that_is_closed_while_tvm_loads_leaves_nothing_and_no_word(
     pool.close()
     assert not psutil.pid_exists(nursery)
     assert capfd.readouterr().err == ""
+
+
+def test_a_fork_that_the_system_refuses_ends_no_nursery(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", refused)
+    ours, theirs = multiprocessing.Pipe()
+    channel, other = multiprocessing.Pipe()
+    with ours, theirs, channel, other, tempfile.TemporaryFile() as log:
+        for handle in (channel.fileno(), log.fileno()):
+            send_handle(ours, handle, os.getpid())
+        before = psutil.Process().num_fds()
+        told = _fork(theirs, WorkerSetup(target_json="{}", kind="llvm", threads=1, config=MeasureConfig()))
+        assert isinstance(told, NotForked) and "temporarily unavailable" in told.why
+        assert psutil.Process().num_fds() == before
+
+
+class Refusing(WorkerPool):
+    """Of the first attempts to start a worker each fails in its own way."""
+
+    def __init__(self, *errors: OSError) -> None:
+        super().__init__(WorkerSetup(target_json="{}", kind="llvm", threads=1, config=MeasureConfig()))
+        self.errors, self.closed = list(errors), 0
+
+    def _spawn(self) -> Worker:
+        if self.errors:
+            raise self.errors.pop(0)
+        return Worker(1, cast(Any, None), cast(Any, None))
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_worker_that_cannot_be_started_once_costs_the_others_nothing() -> None:
+    full, gone = ChildProcessError("Resource temporarily unavailable"), BrokenPipeError("gone")
+    for errors, closed in (([], 0), ([full], 0), ([gone], 1)):
+        pool = Refusing(*errors)
+        assert pool.spawn().pid == 1
+        assert pool.closed == closed, "the nursery's workers go with it"
+    with pytest.raises(UserError, match="temporarily unavailable"):
+        Refusing(full, full).spawn()
