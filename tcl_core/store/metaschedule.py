@@ -14,11 +14,11 @@ import json
 import os
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tcl_core.domain import OWN_OPERATORS, Candidate, Failure, Platform, Rationale, Record, Source, Stage, Task
 from tcl_core.store.metaschedule_traces import SketchFinder, decisions_of
@@ -88,25 +88,24 @@ def export_records(
     """
     target = json.loads(_platform(workspace, platform).target_json)
     tasks = {task.key: task for task in workspace.all_tasks()}
-    records = [
-        record
-        for record in workspace.records(platform=platform, network_digest=network_digest)
-        if record.trace_json and record.candidate.task_key in tasks
-    ]
-    used = dict.fromkeys(record.candidate.task_key for record in records)
-    line_of = {key: line for line, key in enumerate(used)}
-    with translating(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        _write(directory / WORKLOADS, (_workload_line(tasks[key]) for key in used))
-        _write(
-            directory / TUNING_RECORDS,
-            (
-                [line_of[record.candidate.task_key], _tuning_record(record, tasks[record.candidate.task_key], target)]
-                for record in records
-            ),
-        )
-    own = sum(OWN_OPERATORS in tasks[key].module_json for key in used)
-    return ExportOutcome(exported=len(records), workloads=len(used), own=own)
+    line_of: dict[str, int] = {}
+    exported = 0
+    with (
+        translating(directory),
+        _replacing(directory / TUNING_RECORDS) as tuning_records,
+        _replacing(directory / WORKLOADS) as workloads,
+    ):
+        for record in workspace.each_record(platform=platform, network_digest=network_digest):
+            task = tasks.get(record.candidate.task_key)
+            if task is None or not record.trace_json:
+                continue
+            if task.key not in line_of:
+                line_of[task.key] = len(line_of)
+                _put(workloads, _workload_line(task))
+            _put(tuning_records, [line_of[task.key], _tuning_record(record, task, target)])
+            exported += 1
+    own = sum(OWN_OPERATORS in tasks[key].module_json for key in line_of)
+    return ExportOutcome(exported=exported, workloads=len(line_of), own=own)
 
 
 def import_records(workspace: Workspace, directory: Path, *, platform: str) -> ImportOutcome:
@@ -146,17 +145,23 @@ def _platform(workspace: Workspace, fingerprint: str) -> Platform:
 # Writing
 
 
-def _write(path: Path, lines: Iterable[object]) -> None:
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    """A file that takes the place of the one at `path` when the block ends, unless it fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:
-            for line in lines:
-                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _put(file: TextIO, line: object) -> None:
+    file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 def _workload_line(task: Task) -> list[str]:

@@ -9,7 +9,7 @@ import json
 import math
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, RecordCount, Source, Stage
@@ -103,13 +103,13 @@ def select(
     network_digest: str | None,
     *,
     traces: bool = True,
-) -> tuple[Record, ...]:
-    """Records in order of measurement; without `traces` theirs are empty."""
+) -> Iterator[Record]:
+    """Records in order of measurement, read one by one; without `traces` theirs are empty."""
     values = (task_key, platform, network_digest)
     by_task, by_platform, by_network = (value is not None for value in values)
     statement = select_statement(by_task=by_task, by_platform=by_platform, by_network=by_network, traces=traces)
     rows = connection.execute(statement, [value for value in values if value is not None])
-    return tuple(_from_row(row) for row in rows)
+    return map(_from_row, rows)
 
 
 def one(connection: sqlite3.Connection, candidate: Candidate, platform: str) -> Record | None:

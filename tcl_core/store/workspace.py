@@ -203,7 +203,12 @@ class Workspace:
             traces: False leaves `trace_json` empty, which is most of a record and of the time to read it.
         """
         with self._reading() as connection:
-            return record_table.select(connection, task_key, platform, network_digest, traces=traces)
+            return tuple(record_table.select(connection, task_key, platform, network_digest, traces=traces))
+
+    def each_record(self, *, platform: str, network_digest: str | None = None) -> Iterator[Record]:
+        """As `records`, read one by one, as there may be millions. Nothing may be written before the last of them."""
+        with self._reading() as connection:
+            yield from record_table.select(connection, None, platform, network_digest)
 
     def record(self, candidate: Candidate, platform: str) -> Record | None:
         """A candidate's record on a platform; None where it has none."""

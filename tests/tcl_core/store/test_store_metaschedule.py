@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from store_samples import failed, furnish, network, platform, record, sketch, task
@@ -87,6 +88,23 @@ def test_what_is_written(exported: Path) -> None:
     assert arguments == [["TENSOR", "float32", [64, 512]]]
     assert records[2][1][1] == [1e10]
     assert sorted(path.name for path in exported.iterdir()) == [TUNING_RECORDS, WORKLOADS]
+
+
+def test_records_are_written_one_by_one(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alive: WeakSet[Record] = WeakSet()
+    numbers: list[int] = []
+    each_record = Workspace.each_record
+
+    def watched(workspace: Workspace, **which: Any) -> Iterator[Record]:
+        for item in each_record(workspace, **which):
+            alive.add(item)
+            numbers.append(len(alive))
+            yield item
+
+    monkeypatch.setattr(Workspace, "each_record", watched)
+    workspace.add_records([tuned(number) for number in (1, 2, 4, 8, 16)])
+    assert export_records(workspace, tmp_path, platform="cafe01").exported == 5
+    assert len(numbers) == 5 and max(numbers) <= 2, "a workspace may hold millions"
 
 
 def test_only_one_network_is_written_where_one_is_named(workspace: Workspace, tmp_path: Path) -> None:
