@@ -197,11 +197,7 @@ class Workspace:
         network_digest: str | None = None,
         traces: bool = True,
     ) -> tuple[Record, ...]:
-        """The records that meet all conditions given, in order of measurement.
-
-        Args:
-            traces: False leaves `trace_json` empty, which is most of a record and of the time to read it.
-        """
+        """Those that meet all conditions, in order of measurement; without `traces`, most of a record, theirs are empty."""
         with self._reading() as connection:
             return tuple(record_table.select(connection, task_key, platform, network_digest, traces=traces))
 
