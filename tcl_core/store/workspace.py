@@ -197,7 +197,7 @@ class Workspace:
         network_digest: str | None = None,
         traces: bool = True,
     ) -> tuple[Record, ...]:
-        """Those that meet all conditions, in order of measurement; without `traces`, most of a record, theirs are empty."""
+        """Those that meet all conditions, in order of measurement; `traces` are most of what is read, where wanted."""
         with self._reading() as connection:
             return tuple(record_table.select(connection, task_key, platform, network_digest, traces=traces))
 
