@@ -124,8 +124,8 @@ class ContinualLearner(PlatformLearner):
         )
         column.listen_to(ranker if before.useful else None)
         self._knowledge, self._column = knowledge, column
-        self._deployed = self._better(self._predict_together, data.validation)
-        self._leading = self._better(self._predict_alone, data.validation)
+        rivals = (self._predict_together, self._predict_alone)
+        self._deployed, self._leading = self._ahead(rivals, data.validation)
         return LearnReport(
             platform=data.platform,
             phases=(progress, compress),
@@ -176,8 +176,10 @@ class ContinualLearner(PlatformLearner):
     def _predict_alone(self, batch: TokenBatch) -> Prediction:
         return _answer(self._column.ranker, batch)
 
-    def _better(self, rival: Callable[[TokenBatch], Prediction], validation: Sequence[TaskGroup]) -> str:
-        """`ACTIVE` if the rival is ahead of the knowledge base.
+    def _ahead(
+        self, rivals: Sequence[Callable[[TokenBatch], Prediction]], validation: Sequence[TaskGroup]
+    ) -> tuple[str, ...]:
+        """Of each rival `ACTIVE` if it is ahead of the knowledge base.
 
         All pairs count alike here: by label differences, candidates that nobody would choose decide.
         """
@@ -186,7 +188,8 @@ class ContinualLearner(PlatformLearner):
             found = appraise(lambda batch: answer(require_tokens(batch, "the learner")).scores, validation).alike
             return 0.0 if found is None else found
 
-        return ACTIVE if order(rival) > order(self.predict_knowledge) else KNOWLEDGE
+        known = order(self.predict_knowledge)
+        return tuple(ACTIVE if order(rival) > known else KNOWLEDGE for rival in rivals)
 
     def _new_column(self) -> ActiveColumn:
         """A copy of the knowledge base where it is useful and the config wants it, else untrained; adapters are new."""

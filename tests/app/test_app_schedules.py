@@ -161,15 +161,20 @@ def test_answers_to_old_questions_are_dropped(silent: tuple[ScheduleController, 
     assert "old" not in schedules.chosen.problem
 
 
+def show_beside_the_best(controller: ScheduleController, engine: SilentEngine) -> None:
+    """The fourth record on the left."""
+    ask(controller, 4)
+    controller.take_events(tuple(recorded.answers(engine.sent[0])))
+    controller.compare_with(Compare.BEST)
+    controller.take_events(tuple(recorded.answers(engine.sent[1])))
+
+
 def test_the_best_is_asked_for_again_for_another_task(
     silent: tuple[ScheduleController, SilentEngine, OpenSchedules],
 ) -> None:
     controller, engine, schedules = silent
-    ask(controller, 4)
-    controller.take_events(tuple(recorded.answers(engine.sent[0])))
-    controller.compare_with(Compare.BEST)
+    show_beside_the_best(controller, engine)
     assert engine.sent[1].candidate is None
-    controller.take_events(tuple(recorded.answers(engine.sent[1])))
     assert schedules.sides[Side.OTHER].view is not None
     ask(controller, 16)
     controller.take_events(tuple(recorded.answers(engine.sent[2])))
@@ -186,10 +191,7 @@ def test_the_best_is_asked_for_again_when_there_is_a_better_one(
     silent: tuple[ScheduleController, SilentEngine, OpenSchedules],
 ) -> None:
     controller, engine, schedules = silent
-    ask(controller, 4)
-    controller.take_events(tuple(recorded.answers(engine.sent[0])))
-    controller.compare_with(Compare.BEST)
-    controller.take_events(tuple(recorded.answers(engine.sent[1])))
+    show_beside_the_best(controller, engine)
     ask(controller, 16)
     view = replace(recorded.view(16), best_s=recorded.BEST_S / 2)
     controller.take_events((ScheduleInspected(request=engine.sent[2].request, view=view),))

@@ -15,6 +15,7 @@ from app.jobs.engine_process import EngineTarget
 from app.models.run_state import Activity
 from app.models.task_columns import TaskColumn
 from app.models.task_table import KEY_ROLE
+from app.views.task_panel import TaskPanel
 from app.widgets.limit_delegate import TrialsBox
 
 WAIT_MS = 20_000
@@ -90,15 +91,21 @@ def test_a_run_is_asked_for_the_ticked_tasks(open_studio: Open, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == f"tunes {key}", timeout=WAIT_MS)
 
 
+def budget_box(panel: TaskPanel) -> TrialsBox:
+    """That of the selected task, opened to type into."""
+    panel.table.actions()[2].trigger()
+    box = panel.table.findChild(TrialsBox)
+    assert isinstance(box, TrialsBox)
+    return box
+
+
 def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.telling)
     open_sample(qtbot, studio)
     panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
 
     def type_budget(text: str) -> None:
-        panel.table.actions()[2].trigger()
-        box = panel.table.findChild(TrialsBox)
-        assert box is not None
+        box = budget_box(panel)
         qtbot.keyClick(box, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
         qtbot.keyClick(box, Qt.Key.Key_Delete)
         qtbot.keyClicks(box, text)
@@ -121,9 +128,7 @@ def test_a_start_takes_the_budget_that_is_being_typed(open_studio: Open, qtbot: 
     open_sample(qtbot, studio)
     panel, key = studio.window.task_panel, recorded_run.tasks()[3].key
     panel.select_task(key)
-    panel.table.actions()[2].trigger()
-    box = panel.table.findChild(TrialsBox)
-    assert box is not None
+    box = budget_box(panel)
     qtbot.keyClicks(box, "48")
     studio.window.actions_.start.trigger()
     assert studio.controller._config is not None
@@ -138,9 +143,7 @@ def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot:
     open_sample(qtbot, studio)
     panel, tasks, state = studio.window.task_panel, studio.models.tasks, studio.models.tasks.states[3]
     panel.select_task(state.task.key)
-    panel.table.actions()[2].trigger()
-    box = panel.table.findChild(TrialsBox)
-    assert box is not None
+    box = budget_box(panel)
     for trials, digit in enumerate("128", start=1):
         qtbot.keyClicks(box, digit)
         tasks.update_state(replace(state, trials=trials))

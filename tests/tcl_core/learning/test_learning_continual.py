@@ -269,8 +269,8 @@ def test_what_answers_for_the_last_platform_is_what_has_more_validation_pairs_in
 
     for deployed in (ACTIVE, KNOWLEDGE):
         validation = [as_it_is_answered(group, deployed) for group in second.validation]
-        assert learner._better(learner._predict_together, validation) == deployed
-    assert learner._better(learner._predict_together, ()) == KNOWLEDGE
+        assert learner._ahead([learner._predict_together], validation) == (deployed,)
+    assert learner._ahead([learner._predict_together], ()) == (KNOWLEDGE,)
 
 
 def test_an_earlier_platform_is_rehearsed_on_candidates_of_its_own():
