@@ -12,13 +12,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from tvm import relax, te, tirx
+from tvm import relax, te
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from tcl_core.network import few_bits
 from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
 from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
+from tcl_core.own_operators.maxima import greatest
 
 _TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.astype")
 _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
@@ -218,11 +219,6 @@ def _reduce_max(node: _Node) -> Any:
 
 
 def _greatest(value: Any, axes: Sequence[int], keepdims: bool) -> Any:
-    greatest = te.comm_reducer(
-        lambda one, other: tirx.max(one, other),  # noqa: PLW0108 - it takes functions of Python only
-        lambda dtype: tirx.const(float("-inf"), dtype),
-        name="greatest",
-    )
     axes = [int(axis) for axis in axes]
     along = {axis: te.reduce_axis((0, value.shape[axis]), name="along") for axis in axes}
     rank = len(value.shape)

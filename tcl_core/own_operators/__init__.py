@@ -7,9 +7,11 @@ from typing import Any
 import tvm
 
 from tcl_core.own_operators import byte_dots, exponentials, logarithms, trigonometry  # noqa: F401
+from tcl_core.own_operators.maxima import let_it_be_shared
 from tcl_core.own_operators.registry import mark_vectorisable
 
 mark_vectorisable()
+let_it_be_shared()
 
 
 def read_module(text: str) -> Any:

@@ -13,6 +13,7 @@ import tvm
 from tvm import te
 
 from tcl_core.domain import Candidate, Replay, Task
+from tcl_core.own_operators.maxima import greatest
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
@@ -52,6 +53,7 @@ KERNELS = {
     "volume": of_volume,
     "pictures": of_pictures,
     "maxima": lambda: of_pictures(te.max),
+    "greatest": lambda: of_pictures(greatest),
     "squares": lambda: of_pictures(power=2),
     "alone": lambda: of_pictures(halved=False),
 }
@@ -97,7 +99,7 @@ def test_vectors_hold_channels_and_threads_share_pixels() -> None:
     assert "T.unroll(3)" in script
 
 
-@pytest.mark.parametrize("kind", ["pictures", "maxima", "squares", "alone"])
+@pytest.mark.parametrize("kind", ["pictures", "maxima", "greatest", "squares", "alone"])
 def test_each_has_this_sketch_alone(kind: str) -> None:
     (sketch,) = space_of(kind)[0].sketches
     assert "rfactor" in sketch.trace_json.lower()
