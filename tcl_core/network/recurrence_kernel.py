@@ -62,8 +62,13 @@ class Cell:
 
 
 def groups_of(hidden: int) -> int:
-    """So many hidden values, rounded up to whole groups."""
-    return -(-hidden // GROUP)
+    """So many hidden values, rounded up to whole groups; to whole pairs of many, to whole fours of more than 24.
+
+    Threads share them out evenly: of 400 values, 25 groups, two could have no part each.
+    """
+    groups = -(-hidden // GROUP)
+    together = 4 if groups > 24 else 2 if groups > 8 else 1
+    return -(-groups // together) * together
 
 
 def recurrence_kernel(cell: Cell) -> Any:

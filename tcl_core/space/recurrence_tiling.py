@@ -233,9 +233,10 @@ def _vectorised(schedule: Any, block: Any, lanes: int) -> None:
 
 
 def narrowed(domains: Sequence[DecisionDomain], threads: int) -> tuple[DecisionDomain, ...]:
-    """A sketch's domains with groups shared out to all threads, one share each, or to none."""
+    """A sketch's domains with groups shared out to as many threads as come out even, one share each, or to none."""
     made = list(domains)
     # Of each phase, the groups and then the sum.
     for at, domain in enumerate(made[::2]):
-        made[2 * at] = replace(domain, values=tuple(each for each in domain.values if each[0] in {1, threads}))
+        most = max(each[0] for each in domain.values if each[0] <= threads)
+        made[2 * at] = replace(domain, values=tuple(each for each in domain.values if each[0] in {1, most}))
     return tuple(made)

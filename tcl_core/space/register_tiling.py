@@ -27,9 +27,11 @@ from tvm.s_tir.meta_schedule.schedule_rule import AutoInline, InlineConstantScal
 from tcl_core.domain import Decision, DecisionDomain
 from tcl_core.space.contexts import in_parts, keep_in_registers, tiled_by
 from tcl_core.space.register_tiles import Product, Tile, fewest_rows
-from tcl_core.space.sharing import is_even, most_rows
+from tcl_core.space.sharing import busy, is_even, most_rows
 
 _MOST_UNROLLED = 2
+_NEARLY = 0.9
+"""As good as the best."""
 
 
 def with_register_tiling(context: Any, product: Product, tile: Tile, threads: int) -> Any:
@@ -187,10 +189,14 @@ def _shares(product: Product) -> list[int]:
     return [each for each in range(1, extent + 1) if extent % each == 0]
 
 
+def _parts(product: Product, rows: int) -> int:
+    """So many parts of the rows, of every picture or head."""
+    return rows * math.prod(product.extents[place] for place in (*product.batch, *product.rows[:-2]))
+
+
 def _even(product: Product, rows: int, threads: int) -> bool:
-    """Whether so many parts of the rows, of every picture or head, are an even share for each thread."""
-    parts = rows * math.prod(product.extents[place] for place in (*product.batch, *product.rows[:-2]))
-    return is_even(parts, threads)
+    """Whether so many parts of the rows are an even share for each thread."""
+    return is_even(_parts(product, rows), threads)
 
 
 def narrowed(
@@ -228,10 +234,24 @@ def _shares_columns(product: Product, tile: Tile, threads: int) -> bool:
 def _even_rows(product: Product, threads: int, *, by_columns: bool) -> Callable[[Decision], bool]:
     if pads_inside(product, threads):
         return lambda value: _even(product, value[0], threads)
-    most = most_rows(_shared_rows(product), threads)
+    rows = _shared_rows(product)
+    if not by_columns and (least := _least_busy(product, threads)):
+        return lambda value: busy(_parts(product, value[0]), threads) >= least
+    most = most_rows(rows, threads)
 
     def fits(value: Decision) -> bool:
         even = _even(product, value[0], threads) or math.prod(value[1:]) <= most
         return even or (by_columns and value[0] == 1)
 
     return fits
+
+
+def _least_busy(product: Product, threads: int) -> float:
+    """What shares of few rows, less than two for a thread, have to come up to; 0 where rows are many.
+
+    Of 14 rows 16 threads have one each, but for two; with seven parts or two, and whatever columns come to them, most
+    would wait: half the candidates of a convolution of 64 channels of 14 x 14 kept 4 of 16 busy. Of two threads each
+    has work where columns come in two parts.
+    """
+    few = threads > 2 and _parts(product, _shared_rows(product)) < 2 * threads
+    return _NEARLY * max(busy(_parts(product, share), threads) for share in _shares(product)) if few else 0.0

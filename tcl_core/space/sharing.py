@@ -54,6 +54,11 @@ def most_rows(rows: int, threads: int) -> int:
     return shared if shared > 1 else rows
 
 
+def busy(parts: int, threads: int) -> float:
+    """Share of the threads' time that so many equal parts, one thread each, take."""
+    return parts / (-(-parts // threads) * threads)
+
+
 def is_even(parts: int, threads: int) -> bool:
     """Whether so many equal parts keep all threads busy to the end, or nearly."""
     return parts % threads == 0 or parts >= _MANY * threads

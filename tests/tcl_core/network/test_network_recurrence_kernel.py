@@ -12,7 +12,7 @@ import pytest
 import tvm
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
-from tcl_core.network.recurrence_kernel import GATES, GROUP, Cell, recurrence_kernel
+from tcl_core.network.recurrence_kernel import GATES, GROUP, Cell, groups_of, recurrence_kernel
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.network.recurrent_models import GRU, LSTM
 
@@ -112,3 +112,10 @@ def test_columns_of_weights_are_made_whole_groups_rows_are_not() -> None:
     inputs, weight, *_ = shapes_of(recurrence_kernel(cell))
     assert inputs == (cell.steps * cell.batch, GATES[cell.kind] * GROUP)
     assert weight == (1, GATES[cell.kind], cell.hidden, GROUP)
+
+
+def test_threads_can_share_the_groups_of_many_values() -> None:
+    assert [groups_of(hidden) for hidden in (1, 16, 17, 80, 128, 144, 200, 256)] == [1, 1, 2, 5, 8, 10, 14, 16]
+    for hidden in range(400, 2000, 16):
+        assert groups_of(hidden) % 4 == 0
+        assert 0 <= groups_of(hidden) * GROUP - hidden < 4 * GROUP

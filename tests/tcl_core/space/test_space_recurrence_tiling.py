@@ -12,10 +12,10 @@ import tvm
 from tvm import te
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
-from tcl_core.domain import Candidate, Replay, Task
+from tcl_core.domain import Candidate, DecisionDomain, DecisionKind, Replay, Task
 from tcl_core.network.recurrence_kernel import Cell, recurrence_kernel
 from tcl_core.space.design_space import DesignSpace
-from tcl_core.space.recurrence_tiling import Recurrence, Tile, find_recurrence, tiles_of
+from tcl_core.space.recurrence_tiling import Recurrence, Tile, find_recurrence, narrowed, tiles_of
 from tcl_core.space.register_tiles import Registers
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.network import recurrent_models
@@ -78,6 +78,15 @@ def test_threads_share_groups_evenly_or_not_at_all() -> None:
         assert {value[-1] for value in sums.values} == {1, 2, 4}
     (sketch, *_) = DesignSpace(task(replace(LSTM, hidden=64)), CPU_TARGET).sketches
     assert {value[0] for value in sketch.domains[0].values} == {1, 2}
+
+
+@pytest.mark.parametrize(("threads", "shares"), [(1, {1}), (4, {1, 4}), (5, {1, 4}), (8, {1, 6}), (64, {1, 12})])
+def test_so_many_threads_share_them_as_come_out_even(threads: int, shares: set[int]) -> None:
+    values = tuple((share, 12 // share) for share in (1, 2, 3, 4, 6, 12))
+    groups, sums = (DecisionDomain(instruction=at, kind=DecisionKind.TILE, values=values) for at in range(2))
+    narrow, whole = narrowed([groups, sums], threads)
+    assert {value[0] for value in narrow.values} == shares
+    assert whole == sums
 
 
 @pytest.mark.parametrize(

@@ -311,6 +311,14 @@ def test_threads_may_share_the_columns_of_many_weights(rows: int, by_columns: bo
         assert all(value[0] % 2 == 0 or value[0] >= 8 for value in of_columns.values) is by_columns
 
 
+@pytest.mark.parametrize(("threads", "shares"), [(2, {2, 14}), (8, {7, 14}), (16, {14}), (24, {14})])
+def test_many_threads_have_a_part_each_of_few_rows(threads: int, shares: set[int]) -> None:
+    """Whatever columns come to them: two parts of 14 rows keep no more than two of 16 busy."""
+    target = json.dumps({**json.loads(CPU_TARGET), "num-cores": threads})
+    for sketch in DesignSpace(task_of("few rows", convolution(14)), target).sketches:
+        assert {value[0] for value in sketch.domains[0].values} == shares
+
+
 def overlapping() -> list[Any]:
     return panels(8)
 

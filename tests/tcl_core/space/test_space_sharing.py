@@ -17,7 +17,7 @@ from tvm import te, topi
 
 from tcl_core.domain import Candidate, LoopAxis, Replay, Task
 from tcl_core.space.design_space import DesignSpace
-from tcl_core.space.sharing import is_even, may_stay_alone, most_rows
+from tcl_core.space.sharing import busy, is_even, may_stay_alone, most_rows
 from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
 
@@ -64,6 +64,12 @@ def test_no_thread_waits_long(parts: int, threads: int) -> None:
         assert longest <= 1.25 * mean
     if threads == 1:
         assert is_even(parts, threads)
+
+
+@given(parts=st.integers(1, 1000), threads=st.integers(1, 64))
+def test_threads_are_busy_as_long_as_the_one_that_has_most(parts: int, threads: int) -> None:
+    shares = [len(range(first, parts, threads)) for first in range(threads)]
+    assert busy(parts, threads) == pytest.approx(sum(shares) / (max(shares) * threads))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
