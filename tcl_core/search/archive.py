@@ -5,7 +5,7 @@ Shapes: N candidates scored, J sampling instructions, E embedding width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,10 +71,19 @@ class Archive:
         self.choices = np.concatenate([self.choices, choices])
         self.scores = np.concatenate([self.scores, prediction.scores])
         self.spread = np.concatenate([self.spread, prediction.spread])
-        self.embeddings = np.concatenate([self.embeddings, prediction.embeddings]) if start else prediction.embeddings
+        self.embeddings = joined([self.embeddings, prediction.embeddings])
         self.parent_only = np.concatenate([self.parent_only, [key in self._excluded for key in keys]])
         return np.arange(start, len(self))
 
     def best(self, count: int) -> NDArray[np.int64]:
         """Positions of the `count` best, best first; ties in the order of scoring."""
         return np.argsort(-self.scores, kind="stable")[:count]
+
+
+def joined(embeddings: Sequence[FloatArray]) -> FloatArray:
+    """Rows [N, E] one below the other, narrower ones filled up with zeros.
+
+    A model that reads schedules says nothing of a batch without any: it comes with a single column.
+    """
+    width = max(part.shape[1] for part in embeddings)
+    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in embeddings])

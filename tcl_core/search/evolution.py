@@ -16,7 +16,7 @@ from tcl_core.batches import Population, Prediction
 from tcl_core.config import SearchConfig
 from tcl_core.domain import Candidate, Sketch
 from tcl_core.events import CancelToken
-from tcl_core.search.archive import Archive, Score
+from tcl_core.search.archive import Archive, Score, joined
 from tcl_core.search.breeding import Breeder, shares
 from tcl_core.search.mutation import Mutation
 from tcl_core.search.population import DecisionSpace, row_keys
@@ -124,7 +124,7 @@ def _proposals(archives: list[Archive], pool: int, generator: np.random.Generato
     prediction = Prediction(
         scores=np.concatenate([a.scores[at] for a, at in zip(filled, eligible, strict=True)]),
         spread=np.concatenate([a.spread[at] for a, at in zip(filled, eligible, strict=True)]),
-        embeddings=np.concatenate([a.embeddings[at] for a, at in zip(filled, eligible, strict=True)]),
+        embeddings=joined([a.embeddings[at] for a, at in zip(filled, eligible, strict=True)]),
     )
     lots = np.concatenate([generator.permutation(len(positions)) for positions in eligible])
     order = np.lexsort((lots, -prediction.scores))[:pool]

@@ -223,6 +223,23 @@ def test_an_exhausted_space_proposes_nothing() -> None:
     assert run(sketches, landscape, exclude=all_of_it - {last}).candidates == (last,)
 
 
+@pytest.mark.parametrize("silent", ["the first call", "the second sketch"])
+def test_what_a_model_says_nothing_of_is_carried_along(silent: str) -> None:
+    """Of a batch without a legal schedule it has one column, of others as many as it likes."""
+    sketches = [convolution(0), convolution(1)]
+    landscape = Landscape(sketches)
+
+    def score(population: Population) -> Prediction:
+        found = landscape(population)
+        said = len(landscape.calls) > 1 if silent == "the first call" else population.sketch == 0
+        return found if said else dataclasses.replace(found, embeddings=np.zeros((len(found.scores), 1), np.float32))
+
+    pool = run(sketches, score).pool_prediction
+    assert pool.embeddings.shape == (len(pool.scores), 2)
+    said = pool.embeddings.any(axis=1)
+    np.testing.assert_array_equal(pool.embeddings[said], np.stack([pool.scores, 2 * pool.scores], axis=1)[said])
+
+
 def test_no_sketch_proposes_nothing() -> None:
     assert run([], constant).candidates == ()
 
