@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -49,9 +50,16 @@ def run_stock(request: StockRequest) -> Lap:
         question, answer = Path(folder) / "request.pickle", Path(folder) / "answer.pickle"
         question.write_bytes(pickle.dumps(request))
         command = [sys.executable, "-m", "tcl_core.bench.stock", str(question), str(answer)]
-        subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[2])
+        environment = os.environ | _threads(request)
+        subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[2], env=environment)
         lap: Lap = pickle.loads(answer.read_bytes())
         return lap
+
+
+def _threads(request: StockRequest) -> dict[str, str]:
+    """The target's threads for whoever runs a candidate. TVM itself takes half of the logical processors."""
+    threads = json.loads(request.target_json).get("num-cores")
+    return {} if threads is None else {"TVM_NUM_THREADS": str(threads)}
 
 
 def tune_stock(request: StockRequest) -> Lap:
