@@ -21,6 +21,9 @@ from tcl_core.domain import Task
 Rival = Literal["xgb", "mlp", "random"]
 """Stock's own loop with its xgb; with TenSet-MLP in its place; random candidates, nothing else."""
 
+_NEVER_S = 1e10
+"""As `add_to_database.cc` has it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StockRequest:
@@ -103,7 +106,7 @@ def tune_stock(request: StockRequest) -> Lap:
             measure_callbacks=[*meta_schedule.MeasureCallback.create("default"), watch],
         )
         seconds = time.perf_counter() - start
-        trials = sum(bool(record.run_secs) for record in database.get_all_tuning_records())
+        trials = sum(_ran(record.run_secs) for record in database.get_all_tuning_records())
         best = {
             task.key: database.query_ir_module(context.mod, target, task.key)
             for task, context in zip(request.tasks, contexts, strict=True)
@@ -150,6 +153,11 @@ def _watch(tasks: Sequence[Task], start: float) -> tuple[Any, list[Improvement]]
                 history.append(Improvement(elapsed_s=elapsed_s, task_key=key, latency_s=latency_s))
 
     return Watch(), history
+
+
+def _ran(seconds: Sequence[Any] | None) -> bool:
+    """Whether a record of stock's database has run; what failed is written down as having taken `_NEVER_S`."""
+    return bool(seconds) and _median(seconds or ()) < _NEVER_S
 
 
 def _median(seconds: Sequence[Any]) -> float:

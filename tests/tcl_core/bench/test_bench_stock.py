@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tvm.tirx import FloatImm
 
+from tcl_core.bench import stock
 from tcl_core.bench.lap import Lap
 from tcl_core.bench.stock import StockRequest, run_stock
 
@@ -46,3 +48,11 @@ def started_with(monkeypatch: pytest.MonkeyPatch, target_json: str) -> dict[str,
     monkeypatch.setenv("KEPT", "yes")
     assert run_stock(request(target_json)) == LAP and given[0]["KEPT"] == "yes"
     return given[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ran"), [((1e-3,), True), ((1e-3, 2e-3), True), ((1e10,), False), ((), False), (None, False)]
+)
+def test_a_peers_candidate_that_failed_is_no_trial_that_ran(seconds: tuple[float, ...] | None, ran: bool) -> None:
+    """Stock writes down 1e10 seconds for one that failed."""
+    assert stock._ran(None if seconds is None else [FloatImm("float64", value) for value in seconds]) is ran
