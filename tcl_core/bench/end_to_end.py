@@ -14,6 +14,7 @@ from tcl_core.bench.result import TIMES_AS_FAST, BenchResult, Series
 from tcl_core.config import Budget, NetworkConfig, RunConfig
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, LibraryBuilt
+from tcl_core.hardware.detect import detect
 from tcl_core.libraries import Contest, LibraryReport, Timing, Verdict
 from tcl_core.tuner import Opened, Tuner, open_network
 
@@ -22,7 +23,7 @@ THREADS = (2, 1)
 
 
 def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: float = MINUTES) -> BenchResult:
-    """Tune each network for `minutes` at each number of threads, then time its library beside the peers.
+    """Tune each network for `minutes` at each number of threads there is, then time its library beside the peers.
 
     Args:
         networks: ONNX files; none stands for the bundled sample.
@@ -34,8 +35,9 @@ def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: fl
     slower = False
     remarks: list[tuple[str, float | str]] = []
     machine = ""
+    cores = detect().cores
     for path in networks or (None,):
-        for threads in THREADS:
+        for threads in (count for count in THREADS if count <= cores):
             opened = open_network(path, "cpu", threads, NetworkConfig())
             machine = machine or opened.platform.name
             name = f"{opened.imported.network.name}, {threads} threads"

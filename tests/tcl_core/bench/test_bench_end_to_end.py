@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from tcl_core.bench import end_to_end
+from tcl_core.bench.result import BenchResult
 from tcl_core.errors import UserError
 from tcl_core.events import LibraryBuilt
 from tcl_core.libraries import Contest, LibraryReport, Timing
@@ -44,19 +47,31 @@ def test_a_library_that_did_not_run_is_an_error(monkeypatch: pytest.MonkeyPatch)
         end_to_end.tune(cast(Any, Opened), None, 1, 1.0)
 
 
-def test_how_many_times_as_fast_is_what_later_runs_are_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def raced(monkeypatch: pytest.MonkeyPatch) -> Callable[..., BenchResult]:
+    """The bench on a machine of so many cores, over networks that nobody has to tune."""
     timing = Timing(median_ms=2.0, low_ms=1.0, high_ms=4.0, repeats=40)
     contests = (
         Contest(rival="onnxruntime", ratio=1.5, low=1.2, high=1.8, rounds=30),
         Contest(rival="untuned TVM", ratio=9.0, low=None, high=None, rounds=3),
     )
     found = LibraryReport(path=None, tasks=(), rtol=1e-3, atol=1e-3, tuned=timing, contests=contests)
-    opened = SimpleNamespace(
-        platform=SimpleNamespace(name="m"), imported=SimpleNamespace(network=SimpleNamespace(name="mine"))
-    )
-    monkeypatch.setattr(end_to_end, "open_network", lambda *_: opened)
-    monkeypatch.setattr(end_to_end, "tune", lambda *_: found)
-    result = end_to_end.run(lambda _: None)
+
+    def opening(path: str | None, *_: object) -> SimpleNamespace:
+        network = SimpleNamespace(name=Path(path or "mine").stem)
+        return SimpleNamespace(platform=SimpleNamespace(name="m"), imported=SimpleNamespace(network=network))
+
+    def race(*networks: str, cores: int = 2) -> BenchResult:
+        monkeypatch.setattr(end_to_end, "detect", lambda: SimpleNamespace(cores=cores))
+        monkeypatch.setattr(end_to_end, "open_network", opening)
+        monkeypatch.setattr(end_to_end, "tune", lambda *_: found)
+        return end_to_end.run(lambda _: None, networks)
+
+    return race
+
+
+def test_how_many_times_as_fast_is_what_later_runs_are_held_to(raced: Callable[..., BenchResult]) -> None:
+    result = raced()
     rows = {row["name"]: row for row in result.json()["series"]}
     assert result.held == tuple(
         f"mine, {threads} threads: {rival} / tuned" for threads in (2, 1) for rival in ("onnxruntime", "untuned TVM")
@@ -65,3 +80,7 @@ def test_how_many_times_as_fast_is_what_later_runs_are_held_to(monkeypatch: pyte
     assert (faster["low"], faster["median"], faster["high"]) == (1.2, 1.5, 1.8)
     assert (far["low"], far["median"], far["high"]) == (9.0, 9.0, 9.0)
     assert result.passed
+
+
+def test_a_machine_of_one_core_is_benched_with_one_thread(raced: Callable[..., BenchResult]) -> None:
+    assert raced(cores=1).held == tuple(f"mine, 1 threads: {rival} / tuned" for rival in ("onnxruntime", "untuned TVM"))
