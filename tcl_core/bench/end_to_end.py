@@ -40,7 +40,7 @@ def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: fl
         for threads in (count for count in THREADS if count <= cores):
             opened = open_network(path, "cpu", threads, NetworkConfig())
             machine = machine or opened.platform.name
-            name = f"{opened.imported.network.name}, {threads} threads"
+            name = f"{_called(opened.imported.network.name, path, networks)}, {threads} threads"
             library = tune(opened, path, threads, minutes)
             series += _timings(name, library) + _ratios(name, library)
             for contest in library.contests:
@@ -82,6 +82,12 @@ def told(contest: Contest) -> str:
     """A contest in words: ratio, interval, verdict."""
     interval = "" if contest.low is None else f" ({contest.low:.2f} - {contest.high:.2f})"
     return f"{contest.ratio:.2f}x{interval}, {contest.verdict.value}"
+
+
+def _called(name: str, path: str | None, networks: Sequence[str]) -> str:
+    """A network's name; of those whose files are called alike, the whole path: series and remarks are told by it."""
+    alike = sum(Path(other).stem == name for other in networks)
+    return name if path is None or alike < 2 else path
 
 
 def _timings(name: str, library: LibraryReport) -> list[Series]:

@@ -84,3 +84,13 @@ def test_how_many_times_as_fast_is_what_later_runs_are_held_to(raced: Callable[.
 
 def test_a_machine_of_one_core_is_benched_with_one_thread(raced: Callable[..., BenchResult]) -> None:
     assert raced(cores=1).held == tuple(f"mine, 1 threads: {rival} / tuned" for rival in ("onnxruntime", "untuned TVM"))
+
+
+def test_networks_whose_files_are_called_alike_are_told_apart(raced: Callable[..., BenchResult]) -> None:
+    told = raced("a/model.onnx", "b/model.onnx", "other.onnx", cores=1).json()
+    assert len({row["name"] for row in told["series"]}) == len(told["series"])
+    assert [*told["remarks"]][::2] == [
+        "a/model.onnx, 1 threads: onnxruntime / tuned",
+        "b/model.onnx, 1 threads: onnxruntime / tuned",
+        "other, 1 threads: onnxruntime / tuned",
+    ]
