@@ -16,7 +16,8 @@ from pathlib import Path
 
 import psutil
 
-_CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+from tcl_core.hardware import cgroup
+
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPUINFO = Path("/proc/cpuinfo")
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -174,16 +175,12 @@ def _usable_threads() -> int:
     """Hardware threads this process may use: affinity and container quota count, not what the board has."""
     # `sched_getaffinity` is missing on macOS and Windows.
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
-    return max(1, min(affinity, _read_quota(_CGROUP_QUOTA, affinity)))
+    return within_quota(affinity, cgroup.cpus())
 
 
-def _read_quota(path: Path, unlimited: int) -> int:
-    """CPUs a container may use by cgroup v2's `cpu.max` ("quota period"), rounded up."""
-    try:
-        quota, period = path.read_text().split()
-    except (OSError, ValueError):
-        return unlimited
-    return unlimited if quota == "max" else max(1, math.ceil(int(quota) / int(period)))
+def within_quota(threads: int, quota: float | None) -> int:
+    """So many threads as a quota in processors keeps busy, rounded up; all of them where there is none."""
+    return threads if quota is None else max(1, min(threads, math.ceil(quota)))
 
 
 def _sysctl(name: str) -> str:

@@ -66,15 +66,12 @@ def test_sizes_of_sysfs(text, size):
     assert detect.parse_size(text) == size
 
 
-@pytest.mark.parametrize(
-    ("text", "cpus"), [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("nonsense", 8), (None, 8)]
-)
-def test_a_container_quota_limits_the_threads(tmp_path, text, cpus):
-    path = tmp_path / "cpu.max"
-    if text is not None:
-        path.write_text(text)
+@pytest.mark.parametrize(("quota", "threads"), [(None, 8), (1.5, 2), (0.5, 1), (8.0, 8), (64.0, 8)])
+def test_a_quota_limits_the_threads(monkeypatch, quota, threads):
+    monkeypatch.setattr(detect.cgroup, "cpus", lambda: quota)
 
-    assert detect._read_quota(path, 8) == cpus
+    assert detect.within_quota(8, quota) == threads
+    assert detect.detect().threads == detect.within_quota(len(os.sched_getaffinity(0)), quota)
 
 
 @pytest.mark.parametrize(
