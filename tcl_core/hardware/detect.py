@@ -18,7 +18,8 @@ import psutil
 
 from tcl_core.hardware import cgroup
 
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_CPUS = Path("/sys/devices/system/cpu")
+_CACHES = _CPUS / "cpu0" / "cache"
 _CPUINFO = Path("/proc/cpuinfo")
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -70,7 +71,8 @@ def detect() -> Machine:
     fields = _read_cpuinfo(_CPUINFO)
     flags = frozenset((fields.get("flags") or fields.get("Features", "")).split())
     l1, l2, l3 = _cache_sizes()
-    threads = _usable_threads()
+    cpus = _usable_cpus()
+    threads = within_quota(len(cpus), cgroup.cpus())
     physical = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
     model = "/".join(fields.get(key, "") for key in ("vendor_id", "cpu family", "model", "stepping"))
     return Machine(
@@ -78,7 +80,7 @@ def detect() -> Machine:
         architecture=architecture,
         model=model.strip("/"),
         physical_cores=physical,
-        cores=max(1, min(physical, threads)),
+        cores=max(1, min(physical, threads, cores_of(cpus))),
         threads=threads,
         flags=flags,
         vector_bits=vector_bits(flags, architecture),
@@ -171,11 +173,25 @@ def parse_size(text: str) -> int:
     return int(match[1]) * _SIZE_UNITS[match[2]] if match else 0
 
 
-def _usable_threads() -> int:
-    """Hardware threads this process may use: affinity and container quota count, not what the board has."""
+def _usable_cpus() -> set[int]:
+    """Numbers of the hardware threads this process may run on."""
     # `sched_getaffinity` is missing on macOS and Windows.
-    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
-    return within_quota(affinity, cgroup.cpus())
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(psutil.cpu_count() or 1))
+
+
+def cores_of(cpus: set[int], folder: Path = _CPUS) -> int:
+    """How many cores these hardware threads are of; as many as there are threads where nothing tells."""
+    return len({_siblings(folder / f"cpu{cpu}" / "topology") or str(cpu) for cpu in cpus})
+
+
+def _siblings(topology: Path) -> str:
+    """The hardware threads of a core as sysfs lists them, the same text for each; "" where it does not."""
+    for name in ("core_cpus_list", "thread_siblings_list"):  # the latter before Linux 5.3
+        try:
+            return (topology / name).read_text().strip()
+        except OSError:
+            continue
+    return ""
 
 
 def within_quota(threads: int, quota: float | None) -> int:

@@ -74,6 +74,25 @@ def test_a_quota_limits_the_threads(monkeypatch, quota, threads):
     assert detect.detect().threads == detect.within_quota(len(os.sched_getaffinity(0)), quota)
 
 
+@pytest.mark.parametrize("name", ["core_cpus_list", "thread_siblings_list"])
+@pytest.mark.parametrize(("cpus", "cores"), [({0, 1, 2, 3}, 2), ({0, 2}, 1), ({1, 2}, 2), ({0, 9}, 2), ({7, 8, 9}, 3)])
+def test_threads_of_one_core_are_one_core(tmp_path, name, cpus, cores):
+    for cpu, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
+        topology = tmp_path / f"cpu{cpu}" / "topology"
+        topology.mkdir(parents=True)
+        (topology / name).write_text(siblings + "\n")
+
+    assert detect.cores_of(cpus, tmp_path) == cores
+
+
+def test_a_process_that_is_given_both_threads_of_a_core_has_one_core(monkeypatch):
+    monkeypatch.setattr(detect.psutil, "cpu_count", lambda logical=True: 64 if logical else 32)
+    monkeypatch.setattr(detect.os, "sched_getaffinity", lambda process: {5, 37})
+    monkeypatch.setattr(detect, "_siblings", lambda topology: "5,37")
+
+    assert (detect.detect().threads, detect.detect().cores) == (2, 1)
+
+
 @pytest.mark.parametrize(
     ("features", "architecture", "bits"),
     [
