@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,11 @@ from tcl_core.hardware import cgroup
 _CPUS = Path("/sys/devices/system/cpu")
 _CACHES = _CPUS / "cpu0" / "cache"
 _CPUINFO = Path("/proc/cpuinfo")
+_IDENTITIES = (
+    ("vendor_id", "cpu family", "model", "stepping"),
+    ("CPU implementer", "CPU variant", "CPU part", "CPU revision"),
+)
+"""Of x86 and of ARM."""
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -74,11 +80,10 @@ def detect() -> Machine:
     cpus = _usable_cpus()
     threads = within_quota(len(cpus), cgroup.cpus())
     physical = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-    model = "/".join(fields.get(key, "") for key in ("vendor_id", "cpu family", "model", "stepping"))
     return Machine(
         cpu=fields.get("model name") or _sysctl("machdep.cpu.brand_string") or platform.processor() or architecture,
         architecture=architecture,
-        model=model.strip("/"),
+        model=_model(fields),
         physical_cores=physical,
         cores=max(1, min(physical, threads, cores_of(cpus))),
         threads=threads,
@@ -143,6 +148,12 @@ def _read_cpuinfo(path: Path) -> dict[str, str]:
     first = text.split("\n\n", 1)[0]
     pairs = (line.split(":", 1) for line in first.splitlines() if ":" in line)
     return {key.strip(): value.strip() for key, value in pairs}
+
+
+def _model(fields: Mapping[str, str]) -> str:
+    """What tells processors of one name apart; on ARM, where they have none, it is all there is."""
+    identities = ("/".join(fields.get(key, "") for key in keys).strip("/") for keys in _IDENTITIES)
+    return next(filter(None, identities), "")
 
 
 def _cache_sizes() -> tuple[int, int, int]:

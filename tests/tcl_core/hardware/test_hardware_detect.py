@@ -19,6 +19,16 @@ processor : 1
 model name : another
 """
 
+ARM = """processor : 0
+BogoMIPS : 243.75
+Features : fp asimd evtstrm aes atomics
+CPU implementer : 0x41
+CPU architecture: 8
+CPU variant : 0x1
+CPU part : {part}
+CPU revision : 1
+"""
+
 
 def test_this_machine_makes_sense():
     machine = detect.detect()
@@ -40,6 +50,25 @@ def test_cpuinfo_is_read_up_to_the_second_processor(tmp_path):
     assert fields["model name"] == "AMD EPYC 9755"
     assert fields["flags"].split() == ["fpu", "sse2", "avx2", "avx512f"]
     assert detect._read_cpuinfo(tmp_path / "missing") == {}
+
+
+def test_arm_processors_without_a_name_are_told_apart(tmp_path, monkeypatch):
+    found = []
+    for part in ("0xd0c", "0xd40"):
+        path = tmp_path / part
+        path.write_text(ARM.format(part=part))
+        monkeypatch.setattr(detect, "_CPUINFO", path)
+        found.append(detect.detect().model)
+
+    assert found == ["0x41/0x1/0xd0c/1", "0x41/0x1/0xd40/1"]
+
+
+def test_x86_processors_are_called_as_ever(tmp_path, monkeypatch):
+    path = tmp_path / "cpuinfo"
+    path.write_text(CPUINFO)
+    monkeypatch.setattr(detect, "_CPUINFO", path)
+
+    assert detect.detect().model == "AuthenticAMD/26"
 
 
 def write_cache(folder, index, **files):
