@@ -76,8 +76,9 @@ def known_cpus(triple: str = "") -> frozenset[str]:
     """
     from tvm.target import Target, codegen
 
-    if triple and architecture(triple) not in set(map(str, codegen.llvm_get_targets())):
-        raise ValueError(f'LLVM knows no architecture "{triple.split("-", maxsplit=1)[0]}"')
+    named = triple.split("-", maxsplit=1)[0]
+    if triple and (not named or architecture(triple) not in set(map(str, codegen.llvm_get_targets()))):
+        raise ValueError(f'LLVM knows no architecture "{named}"')
     target = Target({"kind": "llvm", **({"mtriple": triple} if triple else {})})
     return frozenset(map(str, codegen.llvm_get_cpu_archlist(target)))
 

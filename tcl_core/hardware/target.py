@@ -100,7 +100,7 @@ def _check_cpu_names(config: TargetDict) -> None:
         known = llvm_cpu.known_cpus(str(triple))
     except ValueError as error:
         raise UserError("target", f'Unknown mtriple "{triple}" in the target: {error}.') from error
-    if name is not None and name not in known:
+    if name is not None and str(name) not in known:  # as text: JSON may hold a list here
         raise UserError("target", f'Unknown mcpu "{name}" in the target: {_did_you_mean(str(name), known)}use {FORMS}.')
 
 
@@ -115,12 +115,13 @@ def _validate(config: TargetDict) -> TargetDict:
 
     try:
         Target(config)
-    except (ValueError, TypeError) as error:
+        known = llvm_cpu.features(config) if config["kind"] == "llvm" else frozenset()
+    except (ValueError, TypeError, RuntimeError) as error:  # the last from LLVM, of the options that it reads
         sentence = str(error).split(" Target creation from config dict failed")[0].strip().splitlines()[0]
         raise UserError("target", f"TVM refuses the target {json.dumps(config)}: {sentence}") from error
     if config["kind"] == "llvm":
         wanted = {str(item).removeprefix("+") for item in config.get("mattr", ()) if not str(item).startswith("-")}
-        unknown = sorted(wanted - llvm_cpu.features(config))
+        unknown = sorted(wanted - known)
         if unknown:
             raise UserError("target", f"LLVM knows no feature {', '.join(unknown)} for this target: see mattr.")
     return {"kind": config["kind"], **{key: config[key] for key in sorted(config.keys() - {"kind"})}}
