@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 from packaging.requirements import Requirement
+from platformdirs import user_data_path
 
 from tcl_core.cuda_compiler import compile_for
 from tcl_core.hardware import detect, display, llvm_cpu
@@ -42,11 +43,11 @@ class Check:
     required: bool = True
 
 
-def examine(folder: str | Path = ".", environ: Mapping[str, str] = os.environ) -> tuple[Check, ...]:
+def examine(folder: str | Path | None = None, environ: Mapping[str, str] = os.environ) -> tuple[Check, ...]:
     """Look at everything. Loads TVM (seconds the first time); never raises for a thing that is missing.
 
     Args:
-        folder: where workspaces will lie; its disk is looked at.
+        folder: where workspaces will lie; its disk is looked at. None for where they lie when nobody says it.
         environ: the environment variables of a start.
     """
     return (
@@ -56,7 +57,7 @@ def examine(folder: str | Path = ".", environ: Mapping[str, str] = os.environ) -
         *_window(environ),
         _compiler(),
         *_machine(),
-        _disk(Path(folder)),
+        _disk(Path(folder or user_data_path("tcl-studio", appauthor=False))),
         _mamba(),
     )
 

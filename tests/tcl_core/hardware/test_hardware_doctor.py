@@ -141,3 +141,15 @@ def test_a_full_disk_is_a_finding(tmp_path, monkeypatch):
     check = doctor._disk(tmp_path / "not" / "there")
 
     assert (check.ok, str(tmp_path) in check.detail) == (False, True)
+
+
+def test_the_disk_is_that_of_workspaces_wherever_it_is_asked_from(tmp_path, monkeypatch):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setattr(doctor, "_tvm", lambda: ())
+
+    (check,) = (check for check in doctor.examine() if check.name == "Disk")
+
+    assert check.detail.endswith(f"free in {tmp_path / 'home'}")
