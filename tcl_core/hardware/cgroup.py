@@ -19,6 +19,13 @@ def cpus(trees: Path = _TREES, own: Path = _OWN) -> float | None:
     return min((quota for quota in quotas if quota is not None), default=None)
 
 
+def memory_bytes(trees: Path = _TREES, own: Path = _OWN) -> int | None:
+    """Memory that may be used; None where nothing limits it."""
+    folders = _folders("memory", trees, own)
+    told = (_read(folder / "memory.max") or _read(folder / "memory.limit_in_bytes") for folder in folders)
+    return min((int(text) for text in told if text.strip().isdigit()), default=None)
+
+
 def _folders(controller: str, trees: Path, own: Path) -> Iterator[Path]:
     """Of the groups around this process, in either version; some of them may not be seen from here."""
     yield trees

@@ -42,6 +42,7 @@ class Machine:
         threads: hardware threads this process may use.
         flags: instruction set flags as Linux names them.
         l1_bytes, l2_bytes: data cache of one core; `l3_bytes` one shared instance.
+        memory_bytes: that this process may use (container limit).
     """
 
     cpu: str
@@ -79,6 +80,7 @@ def detect() -> Machine:
     l1, l2, l3 = _cache_sizes()
     cpus = _usable_cpus()
     threads = within_quota(len(cpus), cgroup.cpus())
+    total = psutil.virtual_memory().total
     physical = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
     return Machine(
         cpu=fields.get("model name") or _sysctl("machdep.cpu.brand_string") or platform.processor() or architecture,
@@ -92,7 +94,7 @@ def detect() -> Machine:
         l1_bytes=l1,
         l2_bytes=l2,
         l3_bytes=l3,
-        memory_bytes=psutil.virtual_memory().total,
+        memory_bytes=min(total, cgroup.memory_bytes() or total),
     )
 
 

@@ -175,13 +175,13 @@ def _machine() -> Iterator[Check]:
         + (f", {caches}" if caches else ""),
         mend="",
     )
-    free = psutil.virtual_memory().available
+    free = min(psutil.virtual_memory().available, machine.memory_bytes)
     ok = free >= _LEAST_MEMORY_BYTES
     yield Check(
         name="Memory",
         ok=ok,
         detail=f"{free / 2**30:.1f} of {machine.memory_bytes / 2**30:.1f} GiB free",
-        mend="" if ok else "Close other programs: tuning needs about 2 GiB.",
+        mend="" if ok else "Close other programs, or allow a container more: tuning needs about 2 GiB.",
     )
 
 

@@ -47,3 +47,20 @@ def test_the_first_version_has_a_tree_for_processors(tmp_path, quota, cpus, seen
 
 def test_where_there_are_no_groups_nothing_is_limited(tmp_path):
     assert cgroup.cpus(tmp_path / "none", tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(("text", "size"), [("max", None), ("1073741824", 1 << 30)])
+def test_the_least_memory_of_all_groups_around_counts(tmp_path, text, size):
+    write(tmp_path / "own", "0::/outer/inner")
+    write(tmp_path / "trees" / "outer" / "memory.max", text)
+    write(tmp_path / "trees" / "outer" / "inner" / "memory.max", "max")
+
+    assert cgroup.memory_bytes(tmp_path / "trees", tmp_path / "own") == size
+
+
+def test_memory_has_a_tree_in_the_first_version(tmp_path):
+    write(tmp_path / "own", "4:memory:/docker/abc")
+    write(tmp_path / "trees" / "memory" / "memory.limit_in_bytes", "9223372036854771712")
+    write(tmp_path / "trees" / "memory" / "docker" / "abc" / "memory.limit_in_bytes", "1024")
+
+    assert cgroup.memory_bytes(tmp_path / "trees", tmp_path / "own") == 1024

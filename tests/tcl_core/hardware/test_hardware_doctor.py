@@ -153,3 +153,11 @@ def test_the_disk_is_that_of_workspaces_wherever_it_is_asked_from(tmp_path, monk
     (check,) = (check for check in doctor.examine() if check.name == "Disk")
 
     assert check.detail.endswith(f"free in {tmp_path / 'home'}")
+
+
+def test_a_container_with_little_memory_is_a_finding(monkeypatch):
+    monkeypatch.setattr(detect.cgroup, "memory_bytes", lambda: 1 << 30)
+
+    (memory,) = (check for check in doctor._machine() if check.name == "Memory")
+
+    assert (memory.ok, memory.detail.endswith("of 1.0 GiB free")) == (False, True)
