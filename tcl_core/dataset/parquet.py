@@ -35,13 +35,15 @@ def write_dataset(directory: Path, dataset: Dataset) -> None:
     without records or sketches is not kept.
 
     Raises:
-        UserError: the dataset is not whole (see `consistency`), or the folder cannot be written.
+        UserError: the dataset is not whole (see `consistency`), or the folder is none or cannot be written.
     """
     fault = first_fault(dataset)
     if fault is not None:
         raise _refusal(f"The dataset for {directory} is not whole: {fault}; collect its records again.")
-    tables = to_tables(dataset)
     directory = directory.resolve()
+    if directory.exists() and not directory.is_dir():
+        raise _refusal(f"{directory} is a file and not the folder of a dataset; name another one.")
+    tables = to_tables(dataset)
     staging = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}")
     try:
         staging.mkdir(parents=True)

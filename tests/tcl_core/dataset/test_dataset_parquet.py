@@ -276,3 +276,13 @@ def test_the_digest_sees_every_part() -> None:
     ]
     assert len({whole.digest, *(each.digest for each in changed)}) == len(changed) + 1
     assert sealed(replace(whole, digest="x")).digest == whole.digest
+
+
+def test_a_file_is_not_taken_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("kept")
+
+    with pytest.raises(UserError, match="is a file") as caught:
+        write_dataset(tmp_path / "notes", dataset())
+
+    assert caught.value.stage == "dataset"
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"notes": "kept"}
