@@ -15,10 +15,10 @@ import numpy as np
 import onnx
 import onnx.helper
 import onnx.numpy_helper
-import onnx.shape_inference
 
 from tcl_core.network.nodes import GROUP_NORM, OWN, STANDARD, attributes_of, opset_of
 from tcl_core.network.shapes import known_sizes
+from tcl_core.network.skeleton import with_shapes
 
 _GROUPS_BY_CHANNEL: Final = 21
 """Opset before which scale and bias were of groups, not of channels; the operator is not valid there any more."""
@@ -34,7 +34,7 @@ def spell_out_group_norms(model: Any) -> Any:
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    inferred = onnx.shape_inference.infer_shapes(model).graph
+    inferred = with_shapes(model).graph
     sizes = known_sizes(inferred)
     floats = {
         value.name

@@ -24,7 +24,7 @@ from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
 from tcl_core.network.pools import without_windows_in_padding
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.simplify import fold_constants
-from tcl_core.network.skeleton import take_shapes, without_weights
+from tcl_core.network.skeleton import take_shapes, with_shapes, without_weights
 from tcl_core.network.values import fix_values
 
 OPSETS = (7, 26)
@@ -199,7 +199,7 @@ def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
     try:
         # Strict inference stops at the first operator without a schema, so contributed ones go without.
         strict = standard and not model.functions and bool(config.shapes)
-        take_shapes(model, onnx.shape_inference.infer_shapes(light, strict_mode=strict, data_prop=True))
+        take_shapes(model, with_shapes(light, strict_mode=strict, data_prop=True))
     except onnx.shape_inference.InferenceError as error:
         if not config.shapes:
             raise UserError(
@@ -254,7 +254,7 @@ def _outputs(model: Any) -> tuple[TensorSpec, ...]:
         values = values if folded is None else list(folded.graph.output)
         if folded is not None and any(not _is_static(value) for value in values):
             plain = write_defaults(spell_out_nodes(without_weights(folded)))
-            values = list(onnx.shape_inference.infer_shapes(plain, data_prop=True).graph.output)
+            values = list(with_shapes(plain, data_prop=True).graph.output)
     for value in values:
         if not _is_static(value):
             producer = next((node for node in model.graph.node if value.name in node.output), None)

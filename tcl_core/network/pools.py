@@ -16,7 +16,7 @@ import onnx.shape_inference
 from tcl_core.network.nodes import STANDARD, attributes_of, opset_of
 from tcl_core.network.paddings import with_attributes
 from tcl_core.network.shapes import forget_inferred, known_sizes
-from tcl_core.network.skeleton import without_weights
+from tcl_core.network.skeleton import with_shapes, without_weights
 
 _COUNTED_RIGHT: Final = 22
 """The opset from which on shape inference counts windows as everyone does."""
@@ -52,7 +52,7 @@ def _rounds_up(node: Any) -> bool:
 
 def _sizes(model: Any) -> dict[str, tuple[int, ...]]:
     try:
-        return known_sizes(onnx.shape_inference.infer_shapes(without_weights(model), data_prop=True).graph)
+        return known_sizes(with_shapes(without_weights(model), data_prop=True).graph)
     except onnx.shape_inference.InferenceError:  # which is told when the network is checked
         return {}
 

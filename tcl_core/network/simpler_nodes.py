@@ -18,7 +18,6 @@ from typing import Any
 import onnx
 import onnx.defs
 import onnx.helper
-import onnx.shape_inference
 
 from tcl_core.network.contributed_forms import CONTRIBUTED_FORMS, DEFAULT_FORMS, New, Stays
 from tcl_core.network.contributed_groups import group_query_attention
@@ -28,6 +27,7 @@ from tcl_core.network.few_bits import has_few_rows, may_stay
 from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, opset_of
 from tcl_core.network.shapes import known_sizes
+from tcl_core.network.skeleton import with_shapes
 from tcl_core.network.standard_forms import STANDARD_FORMS
 
 _FORMS: dict[str, Callable[[New], None]] = {
@@ -63,7 +63,7 @@ def in_default_domain(node: Any, opset: int) -> bool:
 def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
     """Whether anything was spelled out."""
     opset = opset_of(model)
-    inferred = onnx.shape_inference.infer_shapes(model).graph
+    inferred = with_shapes(model).graph
     sizes = known_sizes(inferred)
     values = (*inferred.input, *inferred.output, *inferred.value_info)
     types = {each.name: each.type.tensor_type.elem_type for each in values}

@@ -11,9 +11,14 @@ from typing import Any
 
 import onnx
 import onnx.helper
+import onnx.shape_inference
+
+from tcl_core.network.nodes import STANDARD
 
 _WEIGHT_SIZE = 1 << 14
 """From so many numbers on an initializer is a weight; what shape arithmetic reads is far smaller."""
+_NOT_INFERRED = frozenset({"GroupNormalization"})
+"""Of the type and shape of its first input, which the onnx package does not infer (1.23)."""
 
 
 def without_weights(model: Any) -> Any:
@@ -31,6 +36,26 @@ def without_weights(model: Any) -> Any:
         else:
             light.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     return light
+
+
+def with_shapes(model: Any, **options: Any) -> Any:
+    """A copy with types and shapes, behind operators that shape inference stops at, too; `options` are its own."""
+    at = [index for index, node in enumerate(model.graph.node) if _stops_inference(node)]
+    if not at:
+        return onnx.shape_inference.infer_shapes(model, **options)
+    stand_in = onnx.ModelProto()
+    stand_in.CopyFrom(model)
+    for index in at:
+        node = model.graph.node[index]
+        stand_in.graph.node[index].CopyFrom(onnx.helper.make_node("Identity", node.input[:1], node.output, node.name))
+    made = onnx.shape_inference.infer_shapes(stand_in, **options)
+    for index in at:
+        made.graph.node[index].CopyFrom(model.graph.node[index])
+    return made
+
+
+def _stops_inference(node: Any) -> bool:
+    return node.op_type in _NOT_INFERRED and node.domain in STANDARD
 
 
 def take_shapes(model: Any, skeleton: Any) -> None:

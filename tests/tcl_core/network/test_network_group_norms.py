@@ -140,3 +140,17 @@ def test_what_a_group_has_in_common_is_worked_out_once_for_it(tools: Any) -> Non
 def test_of_other_types_it_stays_as_it_is(tools: Any, elem_type: int) -> None:
     model = normalised(tools, elem_type).model
     assert spell_out(model).graph.node == model.graph.node
+
+
+def test_sizes_are_known_behind_one_as_before_it(tools: Any) -> None:
+    """Shape inference stops at it, and exporters' own sizes are dropped where a network has open ones."""
+    size = [2, 8, 5, 5]
+    weights = [tools.tensor(name, np.arange(1, 9, dtype=np.float32)) for name in ("s", "b")]
+    weights.append(tools.tensor("w", np.random.default_rng(0).standard_normal((8, 8, 3, 3)).astype(np.float32)))
+    nodes = [
+        tools.node("GroupNormalization", ["x", "s", "b"], ["first"], num_groups=2),
+        tools.node("Conv", ["first", "w"], ["c"], pads=[1, 1, 1, 1]),
+        tools.node("GroupNormalization", ["c", "s", "b"], ["y"], num_groups=4),
+    ]
+    ends = [tools.value("x", size)], [tools.value("y", size)]
+    tools.compared(tools.save(tools.model(nodes, *ends, weights, opset=21)))
