@@ -186,6 +186,19 @@ def _is_inf(node: _Node) -> Any:
     return found
 
 
+def _layer_normalization(node: _Node) -> Any:
+    """Scale and bias may be broadcast; the frontend goes by the scale's rank for which axes there are to normalise."""
+    value, scale, bias = (*node.inputs, None)[:3]
+    shape = [int(each) for each in value.ty.shape.values]
+    whole = shape[int(node.attrs.get("axis", -1)) % len(shape) :]
+    if all(each is None or [int(extent) for extent in each.ty.shape.values] == whole for each in (scale, bias)):
+        return node.convert(node.inputs)
+    plain = [relax.const(np.full(whole, number), value.ty.dtype) for number in (1, 0)]
+    made, *others = node.convert([value, *plain]).fields
+    made = node.value(relax.op.multiply(node.value(made), scale))
+    return node.value(relax.Tuple([made if bias is None else node.value(relax.op.add(made, bias)), *others]))
+
+
 def _one_hot(node: _Node) -> Any:
     """The frontend gives 64-bit floats, whatever its values are."""
     return node.value(node.convert(node.inputs), node.inputs[-1].ty.dtype)
@@ -282,6 +295,7 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "Cosh": _hyperbolic,
     "Dropout": _dropout,
     "IsInf": _is_inf,
+    "LayerNormalization": _layer_normalization,
     "OneHot": _one_hot,
     "Pow": _power,
     "ReduceMax": _reduce_max,

@@ -136,6 +136,20 @@ def test_a_layer_normalization_tells_its_mean_and_deviation(tools: Any, read: tu
     assert whole is (read == ("y",))  # taken apart only where that is needed
 
 
+def test_scale_and_bias_of_a_layer_normalization_may_be_broadcast(tools: Any) -> None:
+    """What is normalised goes by the axis, not by how many axes the scale has."""
+    forms = {"one": ([], 2, True), "row": ([1, 8], -1, True), "matrix": ([8], 1, False), "column": ([8, 1], -2, True)}
+    generator = np.random.default_rng(0)
+    nodes, weights = [], []
+    for name, (shape, axis, biased) in forms.items():
+        parts = [f"{name}.scale", f"{name}.bias"][: 1 + biased]
+        weights += [tools.tensor(part, generator.normal(size=shape).astype(np.float32)) for part in parts]
+        nodes.append(tools.node("LayerNormalization", ["x", *parts], [name], axis=axis))
+    size = [2, 8, 8]
+    model = tools.model(nodes, [tools.value("x", size)], [tools.value(name, size) for name in forms], weights)
+    agree(tools.save(model), generator.normal(size=size).astype(np.float32))
+
+
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize("axes", [[-1], [1, 2], [1]])
 def test_the_greatest_of_a_row(tools: Any, keepdims: int, axes: list[int]) -> None:
