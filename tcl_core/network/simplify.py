@@ -215,8 +215,10 @@ def _rewrite_batch_normalization(node: Any, facts: _Facts) -> _Rewritten:
     scale = gamma / np.sqrt(variance + epsilon)
     shift = beta - mean * scale
     names = (f"{outputs[0]}.scale", f"{outputs[0]}.shift")
+    # Before opset 9 they may be one of each pixel.
+    shape = (-1, *[1] * (rank - 2)) if scale.ndim == 1 else scale.shape
     weights = [
-        onnx.numpy_helper.from_array(array.astype(parts[0].dtype).reshape(-1, *[1] * (rank - 2)), name)
+        onnx.numpy_helper.from_array(array.astype(parts[0].dtype).reshape(shape), name)
         for array, name in zip((scale, shift), names, strict=True)
     ]
     scaled = f"{outputs[0]}.scaled"

@@ -10,6 +10,7 @@ import pytest
 
 from tcl_core.config import NetworkConfig
 from tcl_core.network.load import load_network
+from tcl_core.network.operators import spell_out
 from tcl_core.network.simplify import simplify
 
 
@@ -49,6 +50,18 @@ def test_a_normalisation_without_a_convolution_becomes_a_product_and_a_sum(tools
     assert operators(simplified) == ["Mul", "Add"]
     assert len(simplified.graph.initializer) == 2
     feed = generator.standard_normal((2, 3, 4, 5)).astype(np.float32)
+    np.testing.assert_allclose(run(simplified, x=feed)[0], run(model, x=feed)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_batch_normalization_may_have_numbers_of_each_pixel(tools: Any) -> None:
+    """Before opset 9, by an attribute."""
+    size, generator = [2, 3, 4, 5], np.random.default_rng(0)
+    weights = [tools.tensor(name, generator.random(size[1:], np.float32) + 0.1) for name in ("g", "b", "m", "v")]
+    node = tools.node("BatchNormalization", ["x", "g", "b", "m", "v"], ["y"], spatial=0)
+    model = tools.model([node], [tools.value("x", size)], [tools.value("y", size)], weights, opset=8)
+    simplified = simplify(spell_out(model)).model
+    assert operators(simplified) == ["Mul", "Add"]
+    feed = generator.standard_normal(size).astype(np.float32)
     np.testing.assert_allclose(run(simplified, x=feed)[0], run(model, x=feed)[0], rtol=1e-5, atol=1e-6)
 
 
