@@ -42,8 +42,19 @@ def read_inputs(specs: list[dict[str, Any]], given: list[str]) -> list[Any]:
         array = read_array(files[spec["name"]])
         if list(array.shape) != spec["shape"]:
             sys.exit(f"Input {spec['name']} has shape {list(array.shape)}, but {spec['shape']} is wanted.")
-        arrays.append(np.asarray(array, dtype=spec["dtype"], order="C"))
+        arrays.append(convert(spec, array))
     return arrays
+
+
+def convert(spec: dict[str, Any], array: Any) -> Any:
+    """The array in the input's type. Floats may be rounded; whole numbers and booleans are taken as they are or not."""
+    wanted = np.dtype(spec["dtype"])
+    if array.dtype.kind in "biuf":
+        with np.errstate(invalid="ignore", over="ignore"):
+            converted = np.asarray(array, dtype=wanted, order="C")
+        if wanted.kind == "f" or np.array_equal(converted, array):
+            return converted
+    sys.exit(f"Input {spec['name']} is of type {wanted}, which cannot hold the given values of {array.dtype}.")
 
 
 def split(item: str, names: list[str]) -> tuple[str, str]:

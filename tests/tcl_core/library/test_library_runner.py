@@ -58,6 +58,36 @@ def test_what_cannot_be_read_is_a_sentence(
     assert expected in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ([1.5], "int64"),
+        ([float("nan")], "int32"),
+        ([-1], "uint8"),
+        ([2**40], "int32"),
+        ([2], "bool"),
+        (["a"], "int64"),
+        (["a"], "float32"),
+        ([1j], "float32"),
+    ],
+)
+def test_values_that_an_input_cannot_hold_are_refused(tmp_path: Path, given: list[Any], wanted: str) -> None:
+    np.save(tmp_path / "x.npy", np.array(given))
+    with pytest.raises(SystemExit) as caught:
+        read_inputs([spec("x", 1, dtype=wanted)], [f"x={tmp_path / 'x.npy'}"])
+    assert f"Input x is of type {wanted}, which cannot hold the given values of" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [([3.0], "int64"), ([1], "bool"), ([True], "float32"), ([0.1], "float32"), ([7], "uint8")]
+)
+def test_values_that_an_input_can_hold_are_converted(tmp_path: Path, given: list[Any], wanted: str) -> None:
+    np.save(tmp_path / "x.npy", np.array(given))
+    (array,) = read_inputs([spec("x", 1, dtype=wanted)], [f"x={tmp_path / 'x.npy'}"])
+    assert array.dtype == wanted
+    np.testing.assert_array_equal(array, np.array(given, wanted))
+
+
 def test_outputs_of_any_name_are_saved(tmp_path: Path) -> None:
     outputs = [np.arange(3.0), np.array(2, np.int64)]
     save(str(tmp_path / "o.npz"), [spec("file"), spec("a/b:0")], outputs)
