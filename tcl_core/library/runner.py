@@ -79,10 +79,13 @@ def read_array(file: str) -> Any:
 
 def save(file: str, specs: list[dict[str, Any]], outputs: list[Any]) -> None:
     """All outputs by name; `numpy.savez` has parameters that an output could be named after."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for spec, array in zip(specs, outputs, strict=True):
-            with archive.open(f"{spec['name']}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
+    try:
+        with zipfile.ZipFile(file, "w") as archive:
+            for spec, array in zip(specs, outputs, strict=True):
+                with archive.open(f"{spec['name']}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
+    except OSError as error:
+        sys.exit(f"'{file}' cannot be written ({error.strerror or error}); name another file.")
 
 
 def flatten(result: Any) -> list[Any]:

@@ -88,6 +88,12 @@ def test_values_that_an_input_can_hold_are_converted(tmp_path: Path, given: list
     np.testing.assert_array_equal(array, np.array(given, wanted))
 
 
+def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as caught:
+        save(str(tmp_path / "none" / "o.npz"), [spec("x")], [np.zeros(1)])
+    assert "o.npz' cannot be written (No such file or directory)" in str(caught.value)
+
+
 def test_outputs_of_any_name_are_saved(tmp_path: Path) -> None:
     outputs = [np.arange(3.0), np.array(2, np.int64)]
     save(str(tmp_path / "o.npz"), [spec("file"), spec("a/b:0")], outputs)
