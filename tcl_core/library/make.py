@@ -131,7 +131,7 @@ def _request(
     network = imported.network
     path = folder / f"{file_stem(network.name)}.onnx"
     onnx.save(model, str(path))
-    single = folder / "single.onnx"
+    single = folder / "_single.onnx"  # no stem begins like that, and a network may be called "single"
     if imported.single is not None:
         onnx.save(imported.single, str(single))
     inputs = make_inputs(model, network.inputs, config.seed)

@@ -12,6 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.helper
 import pytest
 from library_network import ROWS
 
@@ -82,6 +84,15 @@ def test_a_contender_that_cannot_be_built_is_left_out_with_the_reason(
     assert report.failures == ("Stock TVM cannot import the network (LSTM); untuned is left out.",)
     assert (report.untuned, report.contest("untuned")) == (None, None)
     assert report.tuned is not None
+
+
+def test_a_network_called_single_is_not_written_over(imported: Any, platform: Any, tmp_path: Path) -> None:
+    named = dataclasses.replace(imported.network, name="single")
+    single = onnx.helper.make_model(imported.simplified.graph, producer_name="in single precision")
+    halves = dataclasses.replace(imported, network=named, single=single)
+    request = make._request(imported.simplified, halves, platform, {}, tmp_path, QUICK, True)
+    assert request.single is not None
+    assert (onnx.load(request.model), onnx.load(request.single)) == (imported.simplified, single)
 
 
 @needs_linker
