@@ -16,6 +16,8 @@ from tcl_core.errors import UserError
 from tcl_core.library_events import WriteReport
 from tcl_core.reporting import write
 from tcl_core.reporting.write import write_page, write_report
+from tcl_core.store import Workspace
+from tests.tcl_core.reporting.conftest import config
 
 VOID = {"meta", "line", "path", "br"}
 
@@ -99,6 +101,14 @@ def test_a_run_without_a_library_says_so_or_shows_what_was_checked_since(folder:
     assert "was checked afterwards" in later
     assert "✗ Results differ from onnxruntime" in later and "infinite" in later
     assert "nobody noted them" in later
+
+
+def test_a_run_that_is_not_over_has_its_library_still_before_it(folder: Path) -> None:
+    with Workspace.open(folder) as workspace:
+        number = workspace.start_run(config(folder), "d1", "cafe01")
+        told = page(folder, run=number).text
+    assert "still running" in told and "its library is built, checked and timed at its end" in told
+    assert "ended before its library" not in told
 
 
 def test_a_task_that_does_without_its_best_record_says_so(folder: Path) -> None:
