@@ -7,6 +7,7 @@ import math
 
 from tcl_core.command_line.paths import is_utf8, readable
 from tcl_core.config import NetworkConfig
+from tcl_core.errors import UserError
 
 _MOST_SEED = 2**31 - 1
 """The window's, too."""
@@ -53,8 +54,17 @@ def value(text: str) -> Numbers:
 
 
 def network_config(arguments: argparse.Namespace) -> NetworkConfig:
-    """What `--shape` and `--value` fix."""
-    return NetworkConfig(shapes=tuple(arguments.shape), values=tuple(arguments.value))
+    """What `--shape` and `--value` fix.
+
+    Raises:
+        UserError: they fix an input to two things: the second would be held against the first as if the file said it.
+    """
+    for option, given in (("shape", arguments.shape), ("value", arguments.value)):
+        names = [name for name, _ in dict.fromkeys(given)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UserError("network", f"--{option} is given twice for '{twice}', and not the same; give it once.")
+    return NetworkConfig(shapes=tuple(dict.fromkeys(arguments.shape)), values=tuple(dict.fromkeys(arguments.value)))
 
 
 def positive(text: str) -> int:

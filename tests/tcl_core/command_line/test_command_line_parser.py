@@ -32,6 +32,24 @@ def test_a_run_is_described_by_its_options() -> None:
     assert (config.library.rtol, config.library.atol) == (0.01, 1e-3)
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("--shape x=1,3 --shape y=2 --shape x=2,3", "--shape is given twice for 'x', and not the same"),
+        ("--value x=1 --value x=2", "--value is given twice for 'x', and not the same"),
+    ],
+)
+def test_an_input_is_fixed_to_one_thing(line: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        make_config(make_parser().parse_args(["tune", "net.onnx", *line.split()]))
+
+
+def test_what_is_fixed_twice_to_the_same_is_fixed() -> None:
+    line = "tune net.onnx --shape x=1,3 --shape x=1,3 --value y=1 --value y=1.0"
+    config = make_config(make_parser().parse_args(line.split())).network_config
+    assert (config.shapes, config.values) == ((("x", (1, 3)),), (("y", (1.0,)),))
+
+
 def test_a_run_starts_from_a_file_from_nothing_or_from_what_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
