@@ -53,13 +53,21 @@ def choose_run(workspace: Workspace, number: int | None, name: str | None) -> Ru
     """The run of that number; for None the newest of the network of that name or digest.
 
     Raises:
-        UserError: there is no such run, or see `choose_network` and `newest_run`.
+        UserError: there is no such run, it is of another network than the one named, or see `choose_network` and
+            `newest_run`.
     """
     if number is None:
         return newest_run(workspace, choose_network(workspace, name))
     runs = workspace.runs()
     for run in runs:
         if run.id == number:
+            _require_of(workspace, run, name)
             return run
     known = f"it holds runs {runs[0].id} to {runs[-1].id}" if runs else "it holds no run yet"
     raise UserError("workspace", f"This workspace holds no run {number}; {known}.")
+
+
+def _require_of(workspace: Workspace, run: RunRow, name: str | None) -> None:
+    network = next(each for each in workspace.networks() if each.digest == run.network_digest)
+    if name not in {None, network.name, network.digest}:
+        raise UserError("workspace", f"Run {run.id} is of {network.name}, not of {name}; name one of the two alone.")

@@ -42,6 +42,9 @@ def test_what_cannot_be_told_is_a_sentence(two: Workspace) -> None:
         choose_network(two, "third")
     with pytest.raises(UserError, match="no run 9; it holds runs 1 to 3"):
         choose_run(two, 9, None)
+    with pytest.raises(UserError, match="Run 2 is of other, not of net; name one of the two alone"):
+        choose_run(two, 2, "net")
+    assert [choose_run(two, 2, name).id for name in ("other", "d2")] == [2, 2]
 
 
 def test_a_network_that_was_never_tuned(workspace: Workspace) -> None:
