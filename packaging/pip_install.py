@@ -27,13 +27,14 @@ class SetupError(Exception):
 _CAUSES = (
     (r"No space left on device|Errno 28|WinError 112|disk quota exceeded", "disk"),
     (r"Permission denied|Errno 13|Read-only file system|Errno 30|WinError 5\b", "folder"),
+    # Before the network: what is given up for a certificate also says "Max retries exceeded".
+    (r"CERTIFICATE_VERIFY_FAILED", "certificate"),
     (
-        r"NewConnectionError|NameResolutionError|ConnectTimeoutError|ReadTimeoutError|Read timed out|ProxyError|"
-        r"Connection refused|Connection reset|Network is unreachable|IncompleteRead|Max retries exceeded|"
+        r"SSLError|NewConnectionError|NameResolutionError|ConnectTimeoutError|ReadTimeoutError|Read timed out|"
+        r"ProxyError|Connection refused|Connection reset|Network is unreachable|IncompleteRead|Max retries exceeded|"
         r"ProtocolError|getaddrinfo failed|Temporary failure in name resolution",
         "network",
     ),
-    (r"SSLError|CERTIFICATE_VERIFY_FAILED", "certificate"),
     (r"No matching distribution found|Could not find a version", "no build"),
 )
 

@@ -22,6 +22,17 @@ import pytest
         ),
         ("ERROR: No matching distribution found for apache-tvm==0.27", "no build of apache-tvm==0.27 for Python"),
         ("ssl.SSLError: CERTIFICATE_VERIFY_FAILED", "certificate is not trusted"),
+        (
+            "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool(host='files', port=443): Max "
+            "retries exceeded with url: /x.whl (Caused by SSLError(SSLCertVerificationError(1, "
+            "'[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)')))",
+            "certificate is not trusted",
+        ),
+        (
+            "WARNING: Retrying (Retry(total=0)) after connection broken by 'SSLError(SSLEOFError(8, 'EOF occurred in "
+            "violation of protocol (_ssl.c:1006)'))': /simple/x/",
+            "registry cannot be reached",
+        ),
         ("ERROR: first\nERROR: something new", "pip failed with status 3: something new"),
         ("", "it gave no reason"),
     ],
