@@ -90,12 +90,13 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
         UserError: `out` holds something else, cannot be written, or the disk is full.
     """
     require_replaceable(out)
+    place = _place(out)
     try:
-        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        partial = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
         try:
             _write(partial, library, manifest)
-            _carry_over(out, partial)
-            _take_place(partial, out)
+            _carry_over(place, partial)
+            _take_place(partial, place)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
@@ -113,12 +114,18 @@ def require_replaceable(out: Path) -> None:
         raise UserError("library", f"'{out}' is a file; name a folder for the bundle.")
     if out.exists() and any(out.iterdir()) and not is_bundle(out):
         raise UserError("library", f"'{out}' holds other files; name a new or empty folder for the bundle.")
+    place = _place(out)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent):
             pass
     except OSError as error:
         raise _refusal(out, error) from error
+
+
+def _place(out: Path) -> Path:
+    """Where a link leads to: in place of the link itself the old bundle would stay there, and the new one elsewhere."""
+    return Path(os.path.realpath(out))
 
 
 def is_bundle(folder: Path) -> bool:

@@ -197,6 +197,18 @@ def test_the_old_bundle_is_never_lost(
         assert [is_bundle(folder / "out") for folder in left] == [True]
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_bundle_goes_where_a_link_leads(manifest: dict[str, Any], library: Path, tmp_path: Path, there: bool) -> None:
+    place, link = tmp_path / "disk" / "net", tmp_path / "exports" / "net"
+    link.parent.mkdir()
+    link.symlink_to(place, target_is_directory=True)
+    if there:
+        place.mkdir(parents=True)
+    assert export_bundle(library, manifest, link) == link
+    assert link.is_symlink() and is_bundle(place)
+    assert [each.name for each in (*link.parent.iterdir(), *place.parent.iterdir())] == ["net", "net"]
+
+
 def test_a_place_that_cannot_be_made_is_a_sentence(manifest: dict[str, Any], library: Path) -> None:
     with pytest.raises(UserError, match="choose another folder"):
         require_replaceable(library / "inside" / "out")
