@@ -197,12 +197,22 @@ def _locked(venv: Path) -> Iterator[int]:
     except OSError as error:
         raise SetupError(_explain_os_error(venv, error)) from error
     try:
-        if not _take(descriptor, wait=False):
-            say(f"Another start is setting up {venv}; waiting for it.")
-            _take(descriptor, wait=True)
+        _lock(venv, descriptor)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _lock(venv: Path, descriptor: int) -> None:
+    try:
+        if not _take(descriptor, wait=False):
+            say(f"Another start is setting up {venv}; waiting for it.")
+            _take(descriptor, wait=True)
+    except OSError as error:  # some network file systems have no locks
+        raise SetupError(
+            f"The disk of {venv} cannot lock files ({error.strerror}): use another one with "
+            "`python3 main.py --venv DIR ...`."
+        ) from error
 
 
 if sys.platform == "win32":

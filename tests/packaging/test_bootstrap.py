@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -122,5 +124,19 @@ def test_an_unwritable_folder_is_one_sentence(tmp_path):
     with (
         pytest.raises(bootstrap.SetupError, match=r"cannot be written \(Not a directory\).*--venv DIR"),
         bootstrap._locked(tmp_path / "file" / "venv"),
+    ):
+        pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it locks otherwise")
+def test_a_disk_without_locks_is_one_sentence(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(bootstrap.fcntl, "flock", refuse)
+
+    with (
+        pytest.raises(bootstrap.SetupError, match=r"cannot lock files \(No locks available\).*--venv DIR"),
+        bootstrap._locked(tmp_path),
     ):
         pass
