@@ -108,13 +108,19 @@ def require_replaceable(out: Path) -> None:
     """See that a bundle can be written, before anybody waits for its library; makes the folder that it lies in.
 
     Raises:
-        UserError: `out` exists and is neither an empty folder nor a bundle, or nothing can be written beside it.
+        UserError: `out` exists and is neither an empty folder nor a bundle, a disk is mounted there, or nothing can be
+            written beside it.
     """
     if out.exists() and not out.is_dir():
         raise UserError("library", f"'{out}' is a file; name a folder for the bundle.")
     if out.exists() and any(out.iterdir()) and not is_bundle(out):
         raise UserError("library", f"'{out}' holds other files; name a new or empty folder for the bundle.")
     place = _place(out)
+    if os.path.ismount(place):  # Windows: `Path.is_mount` came with Python 3.12
+        raise UserError(
+            "library",
+            f"'{out}' is where a disk is mounted, and no bundle can take its place; name a folder inside it.",
+        )
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent):

@@ -209,6 +209,13 @@ def test_a_bundle_goes_where_a_link_leads(manifest: dict[str, Any], library: Pat
     assert [each.name for each in (*link.parent.iterdir(), *place.parent.iterdir())] == ["net", "net"]
 
 
+def test_where_a_disk_is_mounted_no_bundle_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == tmp_path)
+    with pytest.raises(UserError, match="is where a disk is mounted"):
+        require_replaceable(tmp_path)
+    require_replaceable(tmp_path / "inside")
+
+
 def test_a_place_that_cannot_be_made_is_a_sentence(manifest: dict[str, Any], library: Path) -> None:
     with pytest.raises(UserError, match="choose another folder"):
         require_replaceable(library / "inside" / "out")
