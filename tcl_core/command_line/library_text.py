@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
+from tcl_core.command_line.latencies import milliseconds
 from tcl_core.command_line.output import Output
 from tcl_core.libraries import Contest, LibraryReport, Timing, Verdict, finite, output_json
 
@@ -75,7 +76,7 @@ def _show_times(report: LibraryReport, output: Output) -> None:
 def _timed(timing: Timing | None) -> tuple[str, str]:
     if timing is None:
         return "-", "-"
-    return f"{timing.median_ms:.3f}", f"{timing.low_ms:.3f} - {timing.high_ms:.3f}"
+    return milliseconds(timing.median_ms), f"{milliseconds(timing.low_ms)} - {milliseconds(timing.high_ms)}"
 
 
 def _told(contest: Contest | None) -> tuple[str, str]:

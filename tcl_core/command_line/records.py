@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from tcl_core.command_line.latencies import microseconds
 from tcl_core.command_line.output import Output
 from tcl_core.domain import Record
 
@@ -102,7 +103,7 @@ def _show(records: tuple[Record, ...], names: dict[str, str], output: Output) ->
     for record in records[-_SHOWN:]:
         why = record.rationale
         parts = (why.score, why.representativeness, why.diversity, why.uncertainty)
-        latency = f"{record.latency_s * 1e6:,.1f}" if record.latency_s is not None else "-"
+        latency = microseconds(record.latency_s) if record.latency_s is not None else "-"
         failure = f"{record.failure.stage.value}: {record.failure.cause}" if record.failure else ""
         table.add_row(
             names.get(record.candidate.task_key, record.candidate.task_key),

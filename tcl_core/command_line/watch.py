@@ -7,6 +7,7 @@ from types import TracebackType
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from tcl_core.command_line.latencies import microseconds, milliseconds
 from tcl_core.command_line.output import Output
 from tcl_core.domain import TaskState
 from tcl_core.events import (
@@ -97,17 +98,17 @@ class RunWatch:
         if record.failure is not None:
             outcome = f"failed in {record.failure.stage.value}: {record.failure.cause}"
         else:
-            outcome = f"{(record.latency_s or 0) * 1e6:,.1f} us{' (cut off)' if record.cut_off else ''}"
+            outcome = f"{microseconds(record.latency_s or 0)} us{' (cut off)' if record.cut_off else ''}"
         number = self._progress.trials + 1 if self._progress else 1
         self._line(f"[{number}] {name}: {outcome}; {self._eta()}")
 
     def _round(self, state: TaskState, correlation: float | None) -> None:
-        best = f"best {state.best_s * 1e6:,.1f} us" if state.best_s is not None else "nothing ran yet"
+        best = f"best {microseconds(state.best_s)} us" if state.best_s is not None else "nothing ran yet"
         rate = ""
         if state.best_s and state.task.flops:
             rate = f", {state.task.flops / state.best_s / 1e9:,.1f} GFLOP/s"
         rank = f", rank correlation {correlation:.2f}" if correlation is not None else ""
         whole = ""
         if self._progress is not None and self._progress.estimate_s is not None:
-            whole = f"; network {self._progress.estimate_s * 1e3:,.3f} ms"
+            whole = f"; network {milliseconds(self._progress.estimate_s * 1e3)} ms"
         self._line(f"{state.task.name}: {best}{rate} after {state.trials} trials{rank}{whole}")
