@@ -197,7 +197,7 @@ class RunPanel(QWidget):
 
     def _show_correlation(self) -> None:
         rho = self._rounds.recent_correlation()
-        self._figures["rank correlation"].setText("–" if rho is None else f"{rho:.2f}")
+        self._figures["rank correlation"].setText("–" if rho is None else f"{rho:z.2f}")
 
     def _show_progress(self) -> None:
         run, progress = self._run, self._run.progress

@@ -107,7 +107,7 @@ class RunWatch:
         rate = ""
         if state.best_s and state.task.flops:
             rate = f", {state.task.flops / state.best_s / 1e9:,.1f} GFLOP/s"
-        rank = f", rank correlation {correlation:.2f}" if correlation is not None else ""
+        rank = f", rank correlation {correlation:z.2f}" if correlation is not None else ""
         whole = ""
         if self._progress is not None and self._progress.estimate_s is not None:
             whole = f"; network {milliseconds(self._progress.estimate_s * 1e3)} ms"

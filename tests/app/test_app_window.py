@@ -66,7 +66,7 @@ def test_recent_networks_are_opened_again_or_forgotten(open_studio: Open, qtbot:
     assert settings.recent == ()
 
 
-def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
+def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     studio = open_studio(studio_engines.playing)
     models, window = studio.models, studio.window
     qtbot.mouseClick(window.start_page.sample_button, Qt.MouseButton.LeftButton)
@@ -89,6 +89,9 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot) -> None:
     rho = models.rounds.recent_correlation()
     assert rho is not None
     assert window.run_panel._figures["rank correlation"].text() == f"{rho:.2f}"
+    monkeypatch.setattr(models.rounds, "recent_correlation", lambda: -0.001)
+    models.rounds.changed.emit()
+    assert window.run_panel._figures["rank correlation"].text() == "0.00"
     assert window.library_panel.times.model().rowCount() == 3
     assert "Tuned 11.4 ms" in window.banner.text
     assert window.library_panel.actions_.export_button.isEnabled()
