@@ -157,7 +157,7 @@ def _watch(tasks: Sequence[Task], start: float) -> tuple[Any, list[Improvement]]
 
 def _ran(seconds: Sequence[Any] | None) -> bool:
     """Whether a record of stock's database has run; what failed is written down as having taken `_NEVER_S`."""
-    return bool(seconds) and _median(seconds or ()) < _NEVER_S
+    return _median(seconds) < _NEVER_S if seconds else False
 
 
 def _median(seconds: Sequence[Any]) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
+from typing import TypeVar
 
 from tcl_core.command_line.paths import is_utf8, readable
 from tcl_core.config import NetworkConfig
@@ -19,6 +21,7 @@ _MOST_SIZE = 2**31 - 1
 
 Shape = tuple[str, tuple[int, ...]]
 Numbers = tuple[str, tuple[float, ...]]
+_Fixed = TypeVar("_Fixed", Shape, Numbers)
 
 
 def named(text: str) -> str:
@@ -59,12 +62,17 @@ def network_config(arguments: argparse.Namespace) -> NetworkConfig:
     Raises:
         UserError: they fix an input to two things: the second would be held against the first as if the file said it.
     """
-    for option, given in (("shape", arguments.shape), ("value", arguments.value)):
-        names = [name for name, _ in dict.fromkeys(given)]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise UserError("network", f"--{option} is given twice for '{twice}', and not the same; give it once.")
-    return NetworkConfig(shapes=tuple(dict.fromkeys(arguments.shape)), values=tuple(dict.fromkeys(arguments.value)))
+    return NetworkConfig(shapes=_one_each("shape", arguments.shape), values=_one_each("value", arguments.value))
+
+
+def _one_each(option: str, given: Iterable[_Fixed]) -> tuple[_Fixed, ...]:
+    """What is fixed twice to the same is fixed once."""
+    fixed = tuple(dict.fromkeys(given))
+    names = [name for name, _ in fixed]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError("network", f"--{option} is given twice for '{twice}', and not the same; give it once.")
+    return fixed
 
 
 def positive(text: str) -> int:

@@ -234,10 +234,9 @@ def _shares_columns(product: Product, tile: Tile, threads: int) -> bool:
 def _even_rows(product: Product, threads: int, *, by_columns: bool) -> Callable[[Decision], bool]:
     if pads_inside(product, threads):
         return lambda value: _even(product, value[0], threads)
-    rows = _shared_rows(product)
     if not by_columns and (least := _least_busy(product, threads)):
         return lambda value: busy(_parts(product, value[0]), threads) >= least
-    most = most_rows(rows, threads)
+    most = most_rows(_shared_rows(product), threads)
 
     def fits(value: Decision) -> bool:
         even = _even(product, value[0], threads) or math.prod(value[1:]) <= most
