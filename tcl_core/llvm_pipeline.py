@@ -1,4 +1,6 @@
-"""TVM's passes from a scheduled function to LLVM, and behind them one that keeps LLVM 22.1.0 from a mistake of its own.
+"""TVM's passes from a scheduled function to LLVM, and behind them two of our own.
+
+One keeps LLVM 22.1.0 from a mistake.
 
 LLVM's loop vectoriser takes ``i % 8`` for a number of three bits that counts up, where that never wraps; and where a
 sum of more bits beside it does not wrap, it takes that for a proof that the three bits do not, either. So a loop over
@@ -10,10 +12,16 @@ is vectorised that way is a matter of what LLVM thinks of its costs: a `Tile` by
 Here LLVM is not told what the remainder's mask is, in loops that it may vectorise: those without vectors of ours, and
 where an access does not divide the same variables, too, which counts up in no straight line whatever LLVM takes the
 remainder for. This can go when TVM brings an LLVM that has the mend.
+
+The other spares a kernel that is only timed the two functions that TVM 0.27 adds to every module, called or not
+(``CodeGenLLVM::Init``): conversions from and to half floats, for processors without an instruction for it. To optimise
+and assemble them takes LLVM 9 ms, of 20 for a kernel of one line and of 97 for a 3x3 convolution (Zen 4). This can go
+when TVM adds them where they are called.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import tvm
@@ -23,15 +31,43 @@ from tvm.tirx.compilation_pipeline import get_tir_pipeline, register_tir_pipelin
 
 LLVM_PIPELINE: Final = "tcl_studio"
 """What TVM is asked for wherever a kernel is compiled: ``tvm.compile(module, target, tir_pipeline=LLVM_PIPELINE)``."""
+_QUICK = "tcl_studio_quick"
 _TVMS = "s_tir"
 _INDICES = {"int32", "int64"}
 _MOST = 1 << 30
 """Beyond are no indices: the frontend casts to 32 bits by a remainder of 2 ** 32."""
 
+_NARROW = re.compile(r"float(?!32|64)\d")
+_NO_CONVERSIONS = "".join(f"@{name} = hidden constant i8 0\n" for name in ("__truncsfhf2", "__extendhfsf2"))
+"""LLVM's linker puts what is defined here in the place of the weak functions of these names."""
+
+
+def pipeline_to_time(module_json: str) -> str:
+    """The pipeline of a kernel that is timed in the process that compiles it, and kept nowhere.
+
+    Its machine code is `LLVM_PIPELINE`'s; see above for what is left out. One that mentions floats of less than 32 bits
+    may call the conversions, and is compiled with them.
+    """
+    return LLVM_PIPELINE if _NARROW.search(module_json) else _QUICK
+
 
 def _pipeline() -> Any:
     passes, of_host, of_device = get_tir_pipeline(_TVMS)
     return passes, lambda: tvm.ir.transform.Sequential([_hide_masks, of_host()]), of_device
+
+
+def _quick_pipeline() -> Any:
+    passes, of_host, of_device = _pipeline()
+    return passes, lambda: tvm.ir.transform.Sequential([of_host(), _without_conversions]), of_device
+
+
+@tvm.transform.module_pass(opt_level=0)  # type: ignore[untyped-decorator]  # tvm has no types
+def _without_conversions(module: Any, _context: Any) -> Any:
+    functions = dict(module.functions_items())
+    name, function = next(iter(functions.items()))  # one of them is told; two would define the same names
+    node, code = tirx.const(0, "int32"), tvm.ir.StringImm(_NO_CONVERSIONS)
+    functions[name] = function.with_body(tirx.AttrStmt(node, "pragma_import_llvm", code, function.body))
+    return tvm.IRModule(functions)
 
 
 @tirx.transform.prim_func_pass(opt_level=0)  # type: ignore[untyped-decorator]  # tvm has no types
@@ -103,3 +139,4 @@ def _hidden(number: int) -> Any:
 
 
 register_tir_pipeline(LLVM_PIPELINE, _pipeline)
+register_tir_pipeline(_QUICK, _quick_pipeline)

@@ -13,12 +13,12 @@ from typing import Any
 from tcl_core.cuda_compiler import use_quick_compiler
 from tcl_core.measure.arguments import Arguments, Signature
 from tcl_core.measure.preload import (
-    LLVM_PIPELINE,
     ArgInfo,
     RemoveWeightLayoutRewriteBlock,
     Target,
     build,
     from_json_graph_str,
+    pipeline_to_time,
     tvm,
 )
 from tcl_core.tvm_threads import apart_from_pool
@@ -64,7 +64,7 @@ class Compiler:
         infos = ArgInfo.from_entry_func(module, remove_preproc=False)
         signature = tuple((str(info.dtype), tuple(int(extent) for extent in info.shape)) for info in infos)
         with _UNCHECKED, self._target:
-            runtime_module = build(module, target=self._target, pipeline=LLVM_PIPELINE)
+            runtime_module = build(module, target=self._target, pipeline=pipeline_to_time(module_json))
         # LLVM's JIT generates code when a symbol is first looked up (up to 1.9 s for unrolled loops): here, so that
         # neither a timing nor its time limit includes it.
         entry = runtime_module[_ENTRY]

@@ -12,15 +12,15 @@ from tvm.tirx import build
 from tvm_ffi.serialization import from_json_graph_str
 
 import tcl_core.own_operators  # noqa: F401  # modules may hold them
-from tcl_core.llvm_pipeline import LLVM_PIPELINE
+from tcl_core.llvm_pipeline import pipeline_to_time
 
 __all__ = [
-    "LLVM_PIPELINE",
     "ArgInfo",
     "RemoveWeightLayoutRewriteBlock",
     "Target",
     "build",
     "from_json_graph_str",
     "np",
+    "pipeline_to_time",
     "tvm",
 ]

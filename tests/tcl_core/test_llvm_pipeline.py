@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import machine_code
 import numpy as np
 import pytest
 import tvm
 from tvm import te, topi
 
-from tcl_core.llvm_pipeline import LLVM_PIPELINE
+from tcl_core.llvm_pipeline import LLVM_PIPELINE, pipeline_to_time
 from tcl_core.measure.arguments import Arguments
 from tcl_core.measure.kernel import Compiler
 
@@ -82,3 +83,32 @@ def test_a_remainder_beside_what_is_divided_stays() -> None:
     assert FENCE not in code(te.create_prim_func([data, folded]))
     apart = te.compute((16, 32), lambda row, lane: data[row // 4, lane % 8, row], name="apart")
     assert FENCE in code(te.create_prim_func([data, apart]))
+
+
+def doubled(dtype: str) -> Any:
+    data = te.placeholder((3, 64), dtype, name="data")
+    result = te.compute((3, 64), lambda row, lane: data[row, lane] * tvm.tirx.const(2, dtype), name="result")
+    return tvm.IRModule({"main": te.create_prim_func([data, result])})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_a_kernel_to_time_is_the_same_without_the_conversions_of_half_floats(dtype: str) -> None:
+    module = doubled(dtype)
+    pipeline = pipeline_to_time(tvm.ir.save_json(module))
+    target = tvm.target.Target({"kind": "llvm", "mcpu": HERE})
+    kept, quick = (
+        machine_code.functions(tvm.compile(module, target, tir_pipeline=each).mod) for each in (LLVM_PIPELINE, pipeline)
+    )
+    assert kept.keys() - quick.keys() == machine_code.CONVERSIONS
+    assert quick.items() <= kept.items()
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", HERE])
+def test_one_that_computes_in_half_floats_has_the_conversions(cpu: str) -> None:
+    """The plainest processor calls them."""
+    compiler = Compiler(json.dumps({"kind": "llvm", "num-cores": 1, "mcpu": cpu}), "llvm")
+    kernel = compiler.compile(tvm.ir.save_json(doubled("float16")))
+    arguments = Arguments(compiler.device, seed=0)
+    kernel.timer(arguments).first()
+    data, result = (each.numpy() for each in arguments.of(kernel.signature))
+    np.testing.assert_array_equal(result, data * np.float16(2))
