@@ -18,7 +18,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def main(argv=None):
     # type: (Sequence[str] | None) -> int
-    """Run TCL Studio; the status is 0 done, 1 a bug, 2 bad input or a machine that lacks something, 130 interrupted."""
+    """Run TCL Studio; the status is 0 done, 1 a bug, 2 bad input or a machine that lacks something, 3 verified not to
+    match, 130 interrupted.
+    """
     if sys.version_info < (3, 11):
         sys.stderr.write(
             "TCL Studio needs Python 3.11 or newer, and this is Python %d.%d (%s): start it with a newer one.\n"

@@ -38,6 +38,10 @@ class Interrupted(Exception):
     """The watcher asked for a stop; everything measured so far is committed. Exit status 130."""
 
 
+class Unmatched(Exception):
+    """A library's results differ from onnxruntime's, or nothing could be compared, as was told. Exit status 3."""
+
+
 def full_disk(error: OSError) -> str | None:
     """The sentence for a file that a disk or a quota had no room for; None for any other error."""
     if error.errno not in _FULL:

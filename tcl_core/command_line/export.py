@@ -11,6 +11,7 @@ from tcl_core.command_line.paths import absolute
 from tcl_core.config import LibraryConfig
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken, LibraryCommand
+from tcl_core.libraries import LibraryReport
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped
 
 _STOPPED = "Stopped; nothing was written."
@@ -30,7 +31,7 @@ def library_config(arguments: argparse.Namespace) -> LibraryConfig:
     return LibraryConfig(rtol=arguments.rtol, atol=arguments.atol)
 
 
-def obey(command: LibraryCommand, output: Output) -> None:
+def obey(command: LibraryCommand, output: Output) -> LibraryReport:
     """Carry out a command on a library, and show what came of it.
 
     Raises:
@@ -47,3 +48,4 @@ def obey(command: LibraryCommand, output: Output) -> None:
     if not output.json:
         show_library(done.report, output)
     output.emit({"network": command.network, "workspace": command.workspace, **library_json(done.report)})
+    return done.report

@@ -1,4 +1,6 @@
-"""Dispatch and exit status: 0 done, 2 bad input or usage, 130 interrupted with work saved, 1 a bug."""
+"""Dispatch and exit status: 0 done, 2 bad input or usage, 3 verified not to match, 130 interrupted with work saved, 1 a
+bug.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ from collections.abc import Sequence
 
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import make_parser
-from tcl_core.errors import Interrupted, UserError, full_disk
+from tcl_core.errors import Interrupted, Unmatched, UserError, full_disk
 
-DONE, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, BUG, BAD_INPUT, UNMATCHED, INTERRUPTED = 0, 1, 2, 3, 130
 _UNREACHABLE = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
 """Errors of a path that a person gave; `Path.exists` and its like raise them up to Python 3.13."""
 _STOPPED = "Stopped. What was finished is kept; the same command goes on from there."
@@ -33,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         output.status.print(str(error), style="bold red", soft_wrap=True)
         return BAD_INPUT
+    except Unmatched:
+        return UNMATCHED
     except (Interrupted, KeyboardInterrupt) as stop:
         output.status.print(str(stop) or _STOPPED, soft_wrap=True)
         return INTERRUPTED

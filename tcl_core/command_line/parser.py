@@ -171,7 +171,11 @@ def _add_export(commands: Commands) -> None:
 
 
 def _add_verify(commands: Commands) -> None:
-    verify = _add(commands, "verify", "check a tuned network's results against onnxruntime's")
+    verify = _add(
+        commands,
+        "verify",
+        "check a tuned network's results against onnxruntime's; exit status 3 where they do not match",
+    )
     verify.add_argument("--workspace", required=True, metavar="DIR")
     verify.add_argument("--network", metavar="NAME", help="which, where the workspace holds several")
     verify.add_argument("--times", action="store_true", help="time it too, in turns with onnxruntime and untuned TVM")

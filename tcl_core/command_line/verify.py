@@ -6,11 +6,18 @@ import argparse
 
 from tcl_core.command_line.export import library_config, obey
 from tcl_core.command_line.output import Output
+from tcl_core.errors import Unmatched
 from tcl_core.library_events import TimeLibrary, VerifyLibrary
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
-    """Build and check; time too with ``--times``. Nothing is written."""
+    """Build and check; time too with ``--times``. Nothing is written.
+
+    Raises:
+        Unmatched: the results differ from onnxruntime's, or could not be held against them.
+        Interrupted: by Ctrl+C.
+    """
     kind: type[TimeLibrary] | type[VerifyLibrary] = TimeLibrary if arguments.times else VerifyLibrary
     command = kind(workspace=arguments.workspace, network=arguments.network, config=library_config(arguments))
-    obey(command, output)
+    if not obey(command, output).matches:
+        raise Unmatched

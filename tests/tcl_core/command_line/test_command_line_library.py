@@ -9,7 +9,7 @@ from dataclasses import replace
 import library_samples
 import pytest
 
-from tcl_core.command_line.main import DONE, INTERRUPTED, main
+from tcl_core.command_line.main import DONE, INTERRUPTED, UNMATCHED, main
 from tcl_core.events import CancelToken, Event, LibraryCommand
 from tcl_core.libraries import LibraryReport
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
@@ -105,6 +105,28 @@ def test_a_task_that_does_without_its_best_record_is_named(engine: Engine, capsy
     engine.report = library_samples.report(tasks=(replace(first, passed_over=1), *others))
     main(["verify", "--workspace", "w"])
     assert "tuned: fused_a1 (without its best record, which no longer applies)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        pytest.param(library_samples.differing(), id="differing"),
+        pytest.param(library_samples.report(outputs=(), crashed=True), id="broken"),
+        pytest.param(library_samples.report(outputs=()), id="not checked"),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["--times"], ["--json"]])
+def test_a_script_hears_of_results_that_do_not_match(
+    engine: Engine, report: LibraryReport, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.report = report
+    assert main(["verify", "--workspace", "w", *options]) == UNMATCHED
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bundle_that_was_written_was_written_whatever_its_check_said(engine: Engine) -> None:
+    engine.report = library_samples.differing()
+    assert main(["export", "--workspace", "w", "--out", "/o"]) == DONE
 
 
 def test_a_stop_is_told(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
