@@ -51,9 +51,10 @@ class WriteReport(LibraryCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryDone(Event):
-    """A command was carried out, with this result."""
+    """A command was carried out, with this result. `network`: the name, which a command may leave to the workspace."""
 
     command: LibraryCommand
+    network: str
     report: LibraryReport
 
 

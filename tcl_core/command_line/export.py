@@ -47,5 +47,5 @@ def obey(command: LibraryCommand, output: Output) -> LibraryReport:
     (done,) = (event for event in events if isinstance(event, LibraryDone))
     if not output.json:
         show_library(done.report, output)
-    output.emit({"network": command.network, "workspace": command.workspace, **library_json(done.report)})
+    output.emit({"network": done.network, "workspace": command.workspace, **library_json(done.report)})
     return done.report

@@ -126,7 +126,7 @@ def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
     except Interrupted:
         yield LibraryStopped()
         return
-    yield LibraryDone(command=command, report=report)
+    yield LibraryDone(command=command, network=opened.imported.network.name, report=report)
 
 
 def _deed(out: Path | None, timed: bool) -> str:

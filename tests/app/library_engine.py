@@ -34,7 +34,11 @@ def building(connection: Connection) -> None:
                 _verify(connection, command)
             case told.TimeLibrary() | told.ExportLibrary():
                 path = command.out if isinstance(command, told.ExportLibrary) else None
-                connection.send(told.LibraryDone(command=command, report=recorded_run.library(path)))
+                connection.send(
+                    told.LibraryDone(
+                        command=command, network=recorded_run.NETWORK.name, report=recorded_run.library(path)
+                    )
+                )
             case events.StopRun():
                 connection.send(told.LibraryStopped())
             case told.WriteReport():
@@ -60,7 +64,7 @@ def _verify(connection: Connection, command: told.VerifyLibrary) -> None:
         onnxruntime=None,
         contests=(),
     )
-    connection.send(told.LibraryDone(command=command, report=report))
+    connection.send(told.LibraryDone(command=command, network=recorded_run.NETWORK.name, report=report))
 
 
 def _report(connection: Connection, command: told.WriteReport) -> None:

@@ -75,7 +75,11 @@ def playing(connection: Connection) -> None:
             case events.StartRun():
                 _play_run(connection)
             case ExportLibrary():
-                connection.send(LibraryDone(command=command, report=recorded_run.library(command.out)))
+                connection.send(
+                    LibraryDone(
+                        command=command, network=recorded_run.NETWORK.name, report=recorded_run.library(command.out)
+                    )
+                )
 
 
 def telling(connection: Connection) -> None:

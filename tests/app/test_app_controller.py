@@ -51,7 +51,7 @@ def test_a_file_that_moved_is_read_where_it_was_opened(desk: Desk) -> None:
     desk.library.verify()
     checked = desk.engine.sent[-1]
     assert isinstance(checked, VerifyLibrary) and checked.path == moved
-    desk.tell(LibraryDone(command=checked, report=recorded_run.library()))
+    desk.tell(LibraryDone(command=checked, network=recorded_run.NETWORK.name, report=recorded_run.library()))
     desk.controller.repeat_run(replace(recorded_run.config(), network="/n/n1.onnx", seed=11))
     started = desk.engine.sent[-1]
     assert isinstance(started, events.StartRun)
@@ -183,7 +183,7 @@ def test_what_was_checked_in_another_folder_is_in_no_report_of_this(desk: Desk) 
     listed(desk)
     desk.library.verify()
     done = recorded_run.library()
-    desk.tell(LibraryDone(command=desk.engine.sent[-1], report=done))
+    desk.tell(LibraryDone(command=desk.engine.sent[-1], network=recorded_run.NETWORK.name, report=done))
     desk.controller.choose_workspace(MINE)
     listed(desk)
     desk.models.library.take(done)
@@ -198,7 +198,7 @@ def test_a_check_of_a_folder_that_was_left_is_told_and_not_shown(desk: Desk) -> 
     desk.library.verify()
     command = desk.engine.sent[-1]
     desk.controller.choose_workspace(MINE)
-    desk.tell(LibraryDone(command=command, report=recorded_run.library()))
+    desk.tell(LibraryDone(command=command, network=recorded_run.NETWORK.name, report=recorded_run.library()))
     assert desk.models.library.report is None and not desk.models.estimates.references
     said = desk.said[-1]
     assert said is not None and said.sentence.startswith("Same results") and checked in said.sentence

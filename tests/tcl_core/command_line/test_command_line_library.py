@@ -25,7 +25,11 @@ class Engine:
 
     def __call__(self, command: LibraryCommand, _cancel: CancelToken) -> Iterator[Event]:
         self.commands.append(command)
-        yield LibraryDone(command=command, report=self.report) if self.report else LibraryStopped()
+        yield (
+            LibraryStopped()
+            if self.report is None
+            else LibraryDone(command=command, network="sample", report=self.report)
+        )
 
 
 @pytest.fixture
@@ -82,7 +86,7 @@ def test_a_program_reads_one_object(engine: Engine, capsys: pytest.CaptureFixtur
     engine.report = library_samples.differing()
     main(["verify", "--workspace", "w", "--times", "--json"])
     told = json.loads(capsys.readouterr().out)
-    assert told["matches"] is False
+    assert (told["network"], told["matches"]) == ("sample", False)
     assert told["outputs"][0] == {
         "name": "logits",
         "elements": 1000,

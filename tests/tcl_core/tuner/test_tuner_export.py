@@ -38,10 +38,16 @@ class Stage:
         return library_samples.report()
 
 
+def opened_on(platform: Platform) -> Any:
+    """Stands for a network that was opened under the name `net`."""
+    imported = SimpleNamespace(network=SimpleNamespace(name="net"))
+    return SimpleNamespace(platform=platform, tasks=(), loaded=SimpleNamespace(model="model"), imported=imported)
+
+
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform) -> Stage:
     made = Stage()
-    opened = SimpleNamespace(platform=cpu_platform, tasks=(), loaded=SimpleNamespace(model="model"), imported="net")
+    opened = opened_on(cpu_platform)
 
     def open_tuned(_workspace: Workspace, _name: str, _platform: str | None, path: str | None) -> Any:
         made.opened.append(path)
@@ -53,19 +59,19 @@ def stage(monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform) -> Stage:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> dict[str, str]:
+def place(tmp_path: Path) -> dict[str, Any]:
     Workspace.open(tmp_path / "w").close()
-    return {"workspace": str(tmp_path / "w"), "network": "net"}
+    return {"workspace": str(tmp_path / "w"), "network": None}
 
 
 def obey(command: LibraryCommand) -> list[Event]:
     return list(export.carry_out(command, CancelToken()))
 
 
-def test_a_check_is_not_timed_and_writes_nothing(stage: Stage, place: dict[str, str]) -> None:
+def test_a_check_is_not_timed_and_writes_nothing(stage: Stage, place: dict[str, Any]) -> None:
     command = VerifyLibrary(**place, config=CONFIG)
     *phases, done = obey(command)
-    assert done == LibraryDone(at=done.at, command=command, report=library_samples.report())
+    assert done == LibraryDone(at=done.at, command=command, network="net", report=library_samples.report())
     assert [phase.detail for phase in phases if isinstance(phase, PhaseChanged)] == [
         "reading the network",
         "compile, check",
@@ -73,7 +79,7 @@ def test_a_check_is_not_timed_and_writes_nothing(stage: Stage, place: dict[str, 
     assert (stage.asked["out"], stage.asked["timed"], stage.asked["config"]) == (None, False, CONFIG)
 
 
-def test_times_are_taken_and_a_bundle_is_written_on_request_alone(stage: Stage, place: dict[str, str]) -> None:
+def test_times_are_taken_and_a_bundle_is_written_on_request_alone(stage: Stage, place: dict[str, Any]) -> None:
     obey(TimeLibrary(**place))
     assert (stage.asked["out"], stage.asked["timed"]) == (None, True)
     obey(ExportLibrary(**place, out="/exports/here", config=CONFIG))
@@ -97,7 +103,7 @@ def test_the_stage_gets_several_records_of_a_task_as_the_best_may_not_apply(
     assert stage.asked["records"] == {"a1": tuple(range(8))}
 
 
-def test_the_file_is_read_where_the_command_says(stage: Stage, place: dict[str, str]) -> None:
+def test_the_file_is_read_where_the_command_says(stage: Stage, place: dict[str, Any]) -> None:
     obey(VerifyLibrary(**place))
     obey(TimeLibrary(**place, path="/networks/n2.onnx"))
     assert stage.opened == [None, "/networks/n2.onnx"]
@@ -128,17 +134,15 @@ def test_a_file_that_moved_is_known_by_its_content(
         export.open_tuned(workspace, "one", None, path)
 
 
-def test_a_stop_is_an_event(stage: Stage, place: dict[str, str]) -> None:
+def test_a_stop_is_an_event(stage: Stage, place: dict[str, Any]) -> None:
     stage.stopped = True
     assert isinstance(obey(TimeLibrary(**place))[-1], LibraryStopped)
 
 
 def test_what_cannot_run_here_is_exported_but_not_checked(
-    stage: Stage, place: dict[str, str], cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, place: dict[str, Any], cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = SimpleNamespace(
-        platform=replace(cpu_platform, runnable=False), tasks=(), loaded=SimpleNamespace(model=""), imported=""
-    )
+    elsewhere = opened_on(replace(cpu_platform, runnable=False))
     monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform, path: elsewhere)
     for command in (VerifyLibrary(**place), TimeLibrary(**place)):
         with pytest.raises(UserError, match="cannot run code for test CPU"):
