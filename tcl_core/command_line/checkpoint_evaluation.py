@@ -40,7 +40,7 @@ def run(workspace: Workspace | None, arguments: argparse.Namespace, output: Outp
         _show(result, output)
     output.emit(evaluation_json(result))
     if result.stopped:
-        raise Interrupted("Stopped; the cells without figures were not reached.")
+        raise Interrupted("Stopped; what was not reached has no figures.")
 
 
 def evaluation_json(result: CheckpointsEvaluated) -> dict[str, Any]:

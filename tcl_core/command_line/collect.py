@@ -14,7 +14,7 @@ from tcl_core.config import TEACHING, CollectConfig
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken, Collected
 
-_STOPPING = "Stopping after this candidate; every batch that was timed to its end is saved."
+_STOPPING = "Stopping; every batch that was timed to its end is saved."
 _STOPPED = "Stopped. Every batch that was timed to its end is saved; the same command continues."
 
 

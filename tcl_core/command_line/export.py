@@ -14,6 +14,7 @@ from tcl_core.events import CancelToken, LibraryCommand
 from tcl_core.libraries import LibraryReport
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped
 
+_STOPPING = "Stopping; a bundle that is being written by now is finished."
 _STOPPED = "Stopped; nothing was written."
 
 
@@ -23,7 +24,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     command = ExportLibrary(
         workspace=arguments.workspace, network=arguments.network, out=out, config=library_config(arguments)
     )
-    obey(command, output)
+    obey(command, output, _STOPPING)
 
 
 def library_config(arguments: argparse.Namespace) -> LibraryConfig:
@@ -31,8 +32,11 @@ def library_config(arguments: argparse.Namespace) -> LibraryConfig:
     return LibraryConfig(rtol=arguments.rtol, atol=arguments.atol)
 
 
-def obey(command: LibraryCommand, output: Output) -> LibraryReport:
+def obey(command: LibraryCommand, output: Output, promise: str) -> LibraryReport:
     """Carry out a command on a library, and show what came of it.
+
+    Args:
+        promise: what Ctrl+C is answered with, see `stop_on_interrupt`.
 
     Raises:
         Interrupted: by Ctrl+C.
@@ -40,7 +44,7 @@ def obey(command: LibraryCommand, output: Output) -> LibraryReport:
     from tcl_core.tuner.export import carry_out
 
     token = CancelToken()
-    with output.status.status("Building and checking the library"), stop_on_interrupt(token, output, _STOPPED):
+    with output.status.status("Building and checking the library"), stop_on_interrupt(token, output, promise):
         events = list(carry_out(command, token))
     if isinstance(events[-1], LibraryStopped):
         raise Interrupted(_STOPPED)

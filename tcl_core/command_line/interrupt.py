@@ -14,16 +14,19 @@ from types import FrameType
 from tcl_core.command_line.output import Output
 from tcl_core.events import CancelToken
 
-_MEASURING = "Stopping after this candidate; everything measured is saved."
 _FROM_ELSEWHERE = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """A second one changes nothing: `timeout` sends each twice, and whoever is in a hurry has SIGKILL."""
 
 
 @contextmanager
-def stop_on_interrupt(token: CancelToken, output: Output, promise: str = _MEASURING) -> Iterator[None]:
+def stop_on_interrupt(token: CancelToken, output: Output, promise: str) -> Iterator[None]:
     """The first Ctrl+C stops in order and says what is kept; the second ends the process at once (workers follow).
 
     So does the first SIGTERM or SIGHUP, unless it was ignored, as `nohup` has it.
+
+    Args:
+        promise: what becomes of the work, true at any moment: it may be too far to be stopped, and end as if it had not
+            been asked to.
     """
 
     def say() -> None:

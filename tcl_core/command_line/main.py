@@ -19,8 +19,9 @@ from tcl_core.errors import Interrupted, Unmatched, UserError, full_disk
 DONE, BUG, BAD_INPUT, UNMATCHED, INTERRUPTED = 0, 1, 2, 3, 130
 _UNREACHABLE = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
 """Errors of a path that a person gave; `Path.exists` and its like raise them up to Python 3.13."""
-_STOPPED = "Stopped. What was finished is kept; the same command goes on from there."
-"""For a stop before or behind the work itself; commands say in `Interrupted` what became of their work."""
+_STOPPED = "Stopped; what was finished by then is kept."
+"""Of whatever command, before, in or behind its work; those that know more of what became of it say so in
+`Interrupted`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -17,7 +17,7 @@ from tcl_core.config import COLD, CostModelConfig
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
-_PROMISE = "Stopping; what has been learned by then is kept."
+_PROMISE = "Stopping; passes that were finished are kept, those that only choose a --share aside."
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:

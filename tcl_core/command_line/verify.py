@@ -9,6 +9,8 @@ from tcl_core.command_line.output import Output
 from tcl_core.errors import Unmatched
 from tcl_core.library_events import TimeLibrary, VerifyLibrary
 
+_STOPPING = "Stopping; nothing is written."
+
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
     """Build and check; time too with ``--times``. Nothing is written.
@@ -19,5 +21,5 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """
     kind: type[TimeLibrary] | type[VerifyLibrary] = TimeLibrary if arguments.times else VerifyLibrary
     command = kind(workspace=arguments.workspace, network=arguments.network, config=library_config(arguments))
-    if not obey(command, output).matches:
+    if not obey(command, output, _STOPPING).matches:
         raise Unmatched

@@ -74,7 +74,7 @@ def test_other_stops_are_like_the_first_interrupt_however_often_they_come(
 def test_nohup_is_respected() -> None:
     token, before = CancelToken(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with stop_on_interrupt(token, Output(as_json=True)):
+        with stop_on_interrupt(token, Output(as_json=True), "Kept."):
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -90,7 +90,7 @@ from tcl_core.events import CancelToken
 
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 token, output = CancelToken(), Output(as_json=False)
-with stop_on_interrupt(token, output):
+with stop_on_interrupt(token, output, "Kept."):
     output.result.print("at work")
     while not token.stopped:
         time.sleep(0.01)

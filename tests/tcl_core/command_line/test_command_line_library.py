@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -22,9 +23,12 @@ class Engine:
     def __init__(self) -> None:
         self.report: LibraryReport | None = library_samples.report()
         self.commands: list[LibraryCommand] = []
+        self.interrupted = False
 
     def __call__(self, command: LibraryCommand, _cancel: CancelToken) -> Iterator[Event]:
         self.commands.append(command)
+        if self.interrupted:
+            signal.raise_signal(signal.SIGINT)
         yield (
             LibraryStopped()
             if self.report is None
@@ -137,3 +141,14 @@ def test_a_stop_is_told(engine: Engine, capsys: pytest.CaptureFixture[str]) -> N
     engine.report = None
     assert main(["verify", "--workspace", "w"]) == INTERRUPTED
     assert "nothing was written" in capsys.readouterr().err
+
+
+def test_a_stop_that_comes_while_the_bundle_is_written_does_not_say_that_nothing_was(
+    engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.interrupted = True
+    assert main(["export", "--workspace", "w", "--out", "/o"]) == DONE
+    told = capsys.readouterr()
+    assert "nothing was written" not in told.err
+    assert "Stopping; a bundle that is being written by now is finished. Ctrl+C again ends at once." in told.err
+    assert f"library: {library_samples.report().path}" in told.out

@@ -103,7 +103,7 @@ def test_doctor_gives_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"name", "ok", "detail", "mend", "required"} == set(checks[0])
 
 
-def test_an_interrupted_run_says_that_the_work_is_saved(
+def test_a_stop_promises_no_more_than_holds_of_every_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopped(*_: object) -> None:
@@ -111,7 +111,7 @@ def test_an_interrupted_run_says_that_the_work_is_saved(
 
     monkeypatch.setattr("tcl_core.command_line.doctor.run", stopped)
     assert dispatch(["doctor"]) == INTERRUPTED
-    assert "kept" in capsys.readouterr().err
+    assert capsys.readouterr().err == "Stopped; what was finished by then is kept.\n"
 
 
 def test_a_path_that_cannot_be_reached_is_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
