@@ -21,6 +21,7 @@ from tcl_core.dataset.consistency import first_fault
 from tcl_core.dataset.digest import content_digest
 from tcl_core.dataset.schema import DIGEST_KEY, SCHEMAS, VERSION, VERSION_KEY, file_name
 from tcl_core.dataset.tables import from_tables, to_tables
+from tcl_core.destinations import check_folder
 from tcl_core.errors import UserError, first_line
 
 _MEND = "make it again with packaging/make_dataset.py, or restore it from a copy"
@@ -41,8 +42,7 @@ def write_dataset(directory: Path, dataset: Dataset) -> None:
     if fault is not None:
         raise _refusal(f"The dataset for {directory} is not whole: {fault}; collect its records again.")
     directory = directory.resolve()
-    if directory.exists() and not directory.is_dir():
-        raise _refusal(f"{directory} is a file and not the folder of a dataset; name another one.")
+    check_folder(directory, "dataset")
     tables = to_tables(dataset)
     staging = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}")
     try:
