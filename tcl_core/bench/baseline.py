@@ -7,12 +7,15 @@ the machine leaves alone; all others by the series that the bench names.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from tcl_core.bench.result import TIMES_AS_FAST, BenchResult
+from tcl_core.destinations import check_folder
 from tcl_core.errors import UserError
 
 _SLACK = 0.1
@@ -114,8 +117,21 @@ def read_baseline(path: Path, name: str) -> Baseline | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             "bench",
-            f"{path} cannot be read as a result of the bench {name}; name another file, or write it with --keep.",
+            f"{path} cannot be read as a result of the bench {name}; name another file.",
         ) from error
+
+
+def check_keepable(path: Path) -> None:
+    """Refuse a file that no result could be kept in, before anything is measured; what it holds stays.
+
+    Raises:
+        UserError: the file cannot be written; or there is none yet, and its folder takes nothing.
+    """
+    if not path.exists():
+        check_folder(path.parent, "bench")
+        return
+    with _refusing(path), path.open("a", encoding="utf-8"):
+        pass
 
 
 def keep(result: BenchResult, path: Path) -> None:
@@ -124,8 +140,15 @@ def keep(result: BenchResult, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    try:
+    with _refusing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(result.json(), indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UserError(
             "bench", f"{path} cannot be written ({error.strerror}); name another file with --baseline."

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from tcl_core.bench.baseline import Standing, bundled_baseline_path, keep, read_baseline, stand
+from tcl_core.bench.baseline import Standing, bundled_baseline_path, check_keepable, keep, read_baseline, stand
 from tcl_core.bench.result import BenchResult
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.parser import BENCH_OPTIONS
@@ -27,6 +27,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     path = Path(arguments.baseline) if arguments.baseline else bundled_baseline_path(arguments.name)
     if arguments.keep and arguments.target and not arguments.baseline:
         raise UserError("bench", "What ships is held against is this machine's processor; name a --baseline to keep.")
+    if arguments.keep:
+        check_keepable(path)
     baseline = read_baseline(path, arguments.name)
     if arguments.baseline and baseline is None and not arguments.keep:
         raise UserError("bench", f"There is no baseline {path}; name another file, or write it with --keep.")
@@ -37,10 +39,10 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     standing = stand(result, baseline) if baseline else None
     if not output.json:
         _show(result, standing, output)
+    output.emit(result.json() | {"baseline": standing.json() if standing else None})
     if arguments.keep:
         keep(result, path)
         output.status.print(f"kept as baseline: {path}", soft_wrap=True)
-    output.emit(result.json() | {"baseline": standing.json() if standing else None})
 
 
 def _own_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tcl_core.bench.baseline import bundled_baseline_path, keep, read_baseline, stand
+from tcl_core.bench.baseline import bundled_baseline_path, check_keepable, keep, read_baseline, stand
 from tcl_core.bench.result import TIMES_AS_FAST, BenchResult, Series
 from tcl_core.command_line.parser import BENCHES
 from tcl_core.errors import UserError
@@ -84,13 +84,23 @@ def test_without_a_file_there_is_no_baseline(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"bench": "other"}', '{"bench": "b", "date": "d"}'])
 def test_a_file_that_is_no_result_of_the_bench_is_one_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(text)
-    with pytest.raises(UserError, match="cannot be read as a result of the bench b; name another file"):
+    with pytest.raises(UserError, match=r"cannot be read as a result of the bench b; name another file\.$"):
         read_baseline(tmp_path / "b.json", "b")
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot be written"):
-        keep(result(), tmp_path / "no folder" / "b.json")
+        keep(result(), tmp_path / "file" / "b.json")
+
+
+def test_what_was_kept_stays_until_there_is_another(tmp_path: Path) -> None:
+    keep(result(), tmp_path / "b.json")
+    before = (tmp_path / "b.json").read_bytes()
+    check_keepable(tmp_path / "b.json")
+    assert (tmp_path / "b.json").read_bytes() == before
+    check_keepable(tmp_path / "other.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.json"]
 
 
 @pytest.mark.parametrize("name", [name for name in BENCHES if bundled_baseline_path(name).exists()])

@@ -120,6 +120,53 @@ def test_a_baseline_that_is_not_there_is_said_before_the_bench_runs(
     assert asked == []
 
 
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("folder", "folder cannot be written (Is a directory); name another file"),
+        ("file/kept.json", "file is no folder, so nothing can be written to"),
+    ],
+)
+def test_where_nothing_can_be_kept_nothing_is_measured(
+    asked: list[tuple[Sequence[str], float | None]],
+    place: str,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    assert main(["bench", "end_to_end", "--baseline", str(tmp_path / place), "--keep"]) == BAD_INPUT
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert asked == []
+
+
+def test_a_folder_is_made_for_what_is_kept(
+    asked: list[tuple[Sequence[str], float | None]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline = tmp_path / "to" / "be" / "made.json"
+    assert main(["bench", "end_to_end", "--baseline", str(baseline), "--keep"]) == DONE
+    assert json.loads(baseline.read_text())["bench"] == "end_to_end"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_result_that_could_not_be_kept_is_told_all_the_same(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baseline = tmp_path / "kept.json"
+
+    def run(report: object) -> BenchResult:
+        baseline.mkdir()  # meanwhile
+        series = Series(name="tuned", unit="ms", values=(1.0, 2.0, 4.0))
+        return BenchResult(name="end_to_end", subject="s", machine="m", goal="g", series=(series,))
+
+    monkeypatch.setattr(end_to_end, "run", run)
+    assert main(["bench", "end_to_end", "--baseline", str(baseline), "--keep", *options]) == BAD_INPUT
+    told = capsys.readouterr()
+    assert "tuned" in told.out
+    assert "kept.json cannot be written (Is a directory); name another file" in " ".join(told.err.split())
+
+
 def test_a_stop_says_that_nothing_is_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
