@@ -69,29 +69,35 @@ class Standing:
     """How a result stands to a baseline.
 
     Attributes:
-        other: what is not the same ("machine", "subject"), so that nothing was compared; empty otherwise.
+        others: what is not the same ("machine", "subject"), so that nothing was compared; empty otherwise.
+        alone: names of figures that only one of the two has.
     """
 
     baseline: Baseline
     held: tuple[Held, ...]
-    other: str = ""
+    others: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
 
     def sentences(self) -> tuple[str, ...]:
-        """For a person, one for each figure."""
-        if self.other:
-            theirs = self.baseline.machine if self.other == "machine" else self.baseline.subject
-            return (f"baseline of {self.baseline.date}: another {self.other} ({theirs}), so nothing is compared",)
-        return tuple(
-            f"baseline of {self.baseline.date}: {one.now.name} was {one.kept}, is {one.now}: "
-            f"{'FALLEN BEHIND' if one.behind else 'held'}"
+        """For a person, one for each figure, and one for what is not compared."""
+        of = f"baseline of {self.baseline.date}"
+        if self.others:
+            theirs = " and ".join(f"another {name} ({getattr(self.baseline, name)})" for name in self.others)
+            return (f"{of}: {theirs}, so nothing is compared",)
+        compared = [
+            f"{of}: {one.now.name} was {one.kept}, is {one.now}: {'FALLEN BEHIND' if one.behind else 'held'}"
             for one in self.held
-        )
+        ]
+        alone = f"{of}: only one of the two has {'; '.join(self.alone)}, so that is not compared"
+        return (*compared, *([alone] if self.alone else []))
 
     def json(self) -> dict[str, Any]:
         """As one JSON object."""
         return {
             "date": self.baseline.date,
-            "compared": not self.other,
+            "compared": bool(self.held),
+            "others": list(self.others),
+            "alone": list(self.alone),
             "held": [asdict(one) | {"behind": one.behind} for one in self.held],
         }
 
@@ -158,12 +164,12 @@ def _refusing(path: Path) -> Iterator[None]:
 def stand(result: BenchResult, baseline: Baseline) -> Standing:
     """Compare figure by figure; nothing where machine or subject differ."""
     now = _baseline(result.json())
-    other = next((name for name in ("machine", "subject") if getattr(now, name) != getattr(baseline, name)), "")
-    if other:
-        return Standing(baseline=baseline, held=(), other=other)
-    kept = {figure.name: figure for figure in baseline.figures}
-    held = tuple(Held(now=figure, kept=kept[figure.name]) for figure in now.figures if figure.name in kept)
-    return Standing(baseline=baseline, held=held)
+    others = tuple(name for name in ("machine", "subject") if getattr(now, name) != getattr(baseline, name))
+    if others:
+        return Standing(baseline=baseline, held=(), others=others)
+    found, kept = ({figure.name: figure for figure in one.figures} for one in (now, baseline))
+    held = tuple(Held(now=found[name], kept=kept[name]) for name in found if name in kept)
+    return Standing(baseline=baseline, held=held, alone=tuple(sorted(found.keys() ^ kept.keys())))
 
 
 def _baseline(told: dict[str, Any]) -> Baseline:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tcl_core.bench.subject import NETWORK, write_convolution
+from tcl_core.bench.subject import NETWORK, in_words, write_convolution
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Task
 from tcl_core.tuner import Opened, open_network
@@ -51,8 +51,9 @@ def lay_out(path: str | None, folder: Path, *, same_tasks: bool) -> Course:
     file = str(write_convolution(folder)) if path is None else path
     opened = open_network(file, "cpu", None, NetworkConfig())
     peers = opened.tasks if same_tasks else open_network(file, "cpu", None, STOCK_IMPORT).tasks
+    network = opened.imported.network
     trials = max(LEAST_TRIALS, ROUND * len(peers))
-    what = NETWORK if path is None else f"all of {opened.imported.network.name}"
+    what = NETWORK if path is None else f"all of {in_words(network.name, network.digest)}"
     whose = (
         f"the same {len(peers)} tasks of our import for all"
         if same_tasks

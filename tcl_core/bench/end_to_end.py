@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tcl_core.bench.result import TIMES_AS_FAST, BenchResult, Series
+from tcl_core.bench.subject import in_words
 from tcl_core.config import Budget, NetworkConfig, RunConfig
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, LibraryBuilt
@@ -34,13 +35,16 @@ def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: fl
     series: list[Series] = []
     slower = False
     remarks: list[tuple[str, float | str]] = []
-    machine = ""
+    machine, subjects = "", dict[str, None]()
     cores = detect().cores
     for path in networks or (None,):
         for threads in (count for count in THREADS if count <= cores):
             opened = open_network(path, "cpu", threads, NetworkConfig())
             machine = machine or opened.platform.name
-            name = f"{_called(opened.imported.network.name, path, networks)}, {threads} threads"
+            network = opened.imported.network
+            called = _called(network.name, path, networks)
+            subjects[in_words(called, network.digest)] = None
+            name = f"{called}, {threads} threads"
             library = tune(opened, path, threads, minutes)
             series += _timings(name, library) + _ratios(name, library)
             for contest in library.contests:
@@ -49,7 +53,7 @@ def run(report: Callable[[str], None], networks: Sequence[str] = (), minutes: fl
                 slower |= contest.rival == "onnxruntime" and contest.verdict is Verdict.SLOWER
     return BenchResult(
         name="end_to_end",
-        subject=f"{len(networks) or 1} network(s), tuned for {minutes:g} minutes each; spread: 10 - 90 % of all runs",
+        subject=f"{', '.join(subjects)}, tuned for {minutes:g} minutes each; spread: 10 - 90 % of all runs",
         machine=machine,
         goal="not slower than onnxruntime on any network",
         series=tuple(series),

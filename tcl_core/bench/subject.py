@@ -1,4 +1,6 @@
-"""What the benches run on: one 3x3 convolution with bias and ReLU, 256 channels at 14x14, as ResNets have it."""
+"""What the benches run on: one 3x3 convolution with bias and ReLU, 256 channels at 14x14, as ResNets have it; or what
+a person names.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,13 @@ NETWORK = "one 3x3 convolution, 256 channels, 14x14, with bias and ReLU, float32
 SUBJECT = "one 3x3 convolution, summed directly, 256 channels, 14x14, with bias and ReLU, float32"
 IMPORTED = NetworkConfig(winograd=False)
 """How `SUBJECT` is imported: as the one task that all peers can tune."""
+_SHOWN = 8
+"""Digits of a digest: nobody has files of one name by the billion."""
+
+
+def in_words(name: str, digest: str) -> str:
+    """A network by its name and content: figures of another file of that name are not to be compared with its own."""
+    return f"{name} ({digest[:_SHOWN]})"
 
 
 def write_convolution(folder: Path) -> Path:

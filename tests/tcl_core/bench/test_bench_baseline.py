@@ -69,6 +69,33 @@ def test_another_machine_or_subject_is_not_compared(field: str, tmp_path: Path) 
     )
 
 
+def test_all_that_differs_is_told(tmp_path: Path) -> None:
+    keep(result(), tmp_path / "b.json")
+    baseline = read_baseline(tmp_path / "b.json", "b")
+    assert baseline is not None
+    standing = stand(replace(result(), machine="n", subject="t"), baseline)
+    assert standing.sentences() == (
+        f"baseline of {baseline.date}: another machine (m) and another subject (s), so nothing is compared",
+    )
+    assert standing.json()["others"] == ["machine", "subject"]
+
+
+def test_figures_without_a_counterpart_are_named(tmp_path: Path) -> None:
+    keep(replace(result(), held=("ours", "peer")), tmp_path / "b.json")
+    baseline = read_baseline(tmp_path / "b.json", "b")
+    assert baseline is not None
+    alone = stand(result(), baseline)
+    assert [one.now.name for one in alone.held] == ["ours"] and alone.json()["compared"]
+    assert alone.sentences()[1:] == (
+        f"baseline of {baseline.date}: only one of the two has peer, so that is not compared",
+    )
+    nothing = stand(rated(5.0, 4.0, 6.0), baseline)
+    assert nothing.sentences() == (
+        f"baseline of {baseline.date}: only one of the two has ours; peer; ratio, so that is not compared",
+    )
+    assert not nothing.json()["compared"]
+
+
 def test_a_sentence_has_both_figures_and_the_verdict(tmp_path: Path) -> None:
     keep(rated(5.0, 4.0, 6.0), tmp_path / "b.json")
     baseline = read_baseline(tmp_path / "b.json", "b")

@@ -58,3 +58,5 @@ def test_what_a_contender_did_not_tune_is_timed_as_it_was_imported(
     assert found.tasks == track.course.tasks
     assert all(math.isfinite(seconds) and seconds > 0.0 for seconds in found.network_s.values())
     assert f"{XGB}: 0 trials in 2.0 s" in told
+    digest = track.course.opened.imported.network.digest
+    assert track.course.subject.startswith(f"all of s ({digest[:8]}): ")

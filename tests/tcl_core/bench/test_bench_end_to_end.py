@@ -58,7 +58,7 @@ def raced(monkeypatch: pytest.MonkeyPatch) -> Callable[..., BenchResult]:
     found = LibraryReport(path=None, tasks=(), rtol=1e-3, atol=1e-3, tuned=timing, contests=contests)
 
     def opening(path: str | None, *_: object) -> SimpleNamespace:
-        network = SimpleNamespace(name=Path(path or "mine").stem)
+        network = SimpleNamespace(name=Path(path or "mine").stem, digest=f"{path or 'mine'}:content")
         return SimpleNamespace(platform=SimpleNamespace(name="m"), imported=SimpleNamespace(network=network))
 
     def race(*networks: str, cores: int = 2) -> BenchResult:
@@ -84,6 +84,11 @@ def test_how_many_times_as_fast_is_what_later_runs_are_held_to(raced: Callable[.
 
 def test_a_machine_of_one_core_is_benched_with_one_thread(raced: Callable[..., BenchResult]) -> None:
     assert raced(cores=1).held == tuple(f"mine, 1 threads: {rival} / tuned" for rival in ("onnxruntime", "untuned TVM"))
+
+
+def test_what_it_ran_on_is_told_by_name_and_content_once_for_all_threads(raced: Callable[..., BenchResult]) -> None:
+    assert raced("a/n.onnx").subject.startswith("n (a/n.onnx), tuned for 3 minutes each")
+    assert raced("b/n.onnx", "m.onnx").subject.startswith("n (b/n.onnx), m (m.onnx:c), tuned for")
 
 
 def test_networks_whose_files_are_called_alike_are_told_apart(raced: Callable[..., BenchResult]) -> None:
