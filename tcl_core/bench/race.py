@@ -23,6 +23,7 @@ from tcl_core.config import ANEW, Budget, RunConfig, SchedulerConfig
 from tcl_core.domain import Failure, Stage, Task
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken, Finished, PhaseChanged, RecordMeasured
+from tcl_core.latencies import microseconds
 from tcl_core.measure.requests import MeasureRequest
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
@@ -87,7 +88,7 @@ class Track:
             self._report(f"{name}: {laps[name].trials} trials in {laps[name].seconds:.1f} s")
         found = self._timed_anew(laps)
         for name, seconds in found.items():
-            self._report(f"{name}: {seconds * 1e6:,.1f} us")
+            self._report(f"{name}: {microseconds(seconds)} us")
         return Race(tasks=self.course.tasks, laps=laps, network_s=found)
 
     def _lap(self, name: str, seed: int) -> Lap:

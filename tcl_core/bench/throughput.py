@@ -12,6 +12,7 @@ from tcl_core.bench.race import ENDLESS, tune_ours
 from tcl_core.bench.result import BenchResult, Series, paired_ratio
 from tcl_core.bench.stock import StockRequest, run_stock
 from tcl_core.bench.subject import IMPORTED, SUBJECT, write_convolution
+from tcl_core.latencies import microseconds
 from tcl_core.tuner import open_network
 from tcl_core.tuner.opening import require_runnable
 
@@ -72,4 +73,4 @@ def run(report: Callable[[str], None], target: str = "cpu") -> BenchResult:
 
 
 def _line(lap: Lap) -> str:
-    return f"{lap.trials} trials in {lap.seconds:.1f} s, best {min(lap.best_s.values()) * 1e6:.1f} us"
+    return f"{lap.trials} trials in {lap.seconds:.1f} s, best {microseconds(min(lap.best_s.values()))} us"

@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.table import Table
 
-from tcl_core.command_line.latencies import milliseconds
 from tcl_core.command_line.output import Output
+from tcl_core.latencies import milliseconds
 from tcl_core.libraries import Contest, LibraryReport, Timing, Verdict, finite, output_json
 
 _LITTLE = (

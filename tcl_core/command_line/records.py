@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.table import Table
 
-from tcl_core.command_line.latencies import microseconds
 from tcl_core.command_line.output import Output
 from tcl_core.domain import Record
+from tcl_core.latencies import microseconds
 
 _SHOWN = 40
 

@@ -7,7 +7,6 @@ from types import TracebackType
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tcl_core.command_line.latencies import microseconds, milliseconds
 from tcl_core.command_line.output import Output
 from tcl_core.domain import TaskState
 from tcl_core.events import (
@@ -20,6 +19,7 @@ from tcl_core.events import (
     RunStarted,
 )
 from tcl_core.events import Progress as RunProgress
+from tcl_core.latencies import microseconds, milliseconds
 
 
 class RunWatch:

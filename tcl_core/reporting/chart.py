@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from tcl_core.latencies import milliseconds
 from tcl_core.libraries import LibraryReport
 from tcl_core.reporting.facts import BestSoFar
 
@@ -66,7 +67,9 @@ def draw(best: BestSoFar, library: LibraryReport | None) -> Chart | None:
     y_of, y_ticks = _log_axis(low, high) if logarithmic else _linear_axis(high)
     end_s = max(best.end_s, best.points[-1][0], 1e-3)
     x_of = _scale(0.0, end_s, LEFT, RIGHT)
-    lines = [Line(name=name, text=f"{name} {ms:.3g} ms", at=y_of(ms), label_at=y_of(ms)) for name, ms in medians]
+    lines = [
+        Line(name=name, text=f"{name} {milliseconds(ms)} ms", at=y_of(ms), label_at=y_of(ms)) for name, ms in medians
+    ]
     return Chart(
         path=_steps([(x_of(at_s), y_of(latency_s * 1e3)) for at_s, latency_s in best.points], x_of(end_s)),
         x_ticks=tuple(Tick(at=x_of(at_s), text=clock(at_s)) for at_s in _times(end_s)),

@@ -14,6 +14,7 @@ from jinja2 import Environment, StrictUndefined
 
 import tcl_core
 from tcl_core.errors import UserError
+from tcl_core.latencies import microseconds, milliseconds
 from tcl_core.library_events import ReportWritten, WriteReport
 from tcl_core.reporting import chart
 from tcl_core.reporting.facts import RunFacts, read_run
@@ -50,7 +51,13 @@ def write_report(command: WriteReport) -> ReportWritten:
 def render(facts: RunFacts, now: float) -> str:
     """The page. `now`: Unix time in seconds, told at its foot."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    filters: dict[str, Callable[..., str]] = {"clock": chart.clock, "moment": _moment, "error": _error}
+    filters: dict[str, Callable[..., str]] = {
+        "clock": chart.clock,
+        "moment": _moment,
+        "error": _error,
+        "microseconds": microseconds,
+        "milliseconds": milliseconds,
+    }
     environment.filters.update(filters)
     source = resources.files("tcl_core.reporting").joinpath("page.html").read_text(encoding="utf-8")
     return environment.from_string(source).render(

@@ -66,7 +66,7 @@ def test_medians_are_named_at_their_height() -> None:
     library = replace(library_samples.report(), tuned=tuned, onnxruntime=replace(tuned, median_ms=2.01), untuned=None)
     chart = draw(best((0.0, 4e-3), end_s=10.0), library)
     assert chart is not None
-    assert [line.text for line in chart.lines] == ["onnxruntime 2.01 ms", "tuned 2 ms"]
+    assert [line.text for line in chart.lines] == ["onnxruntime 2.010 ms", "tuned 2.000 ms"]
     assert chart.lines[1].at == pytest.approx((TOP + BOTTOM) / 2, abs=0.1)
 
 

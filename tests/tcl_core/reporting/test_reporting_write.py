@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
+import sqlite3
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from tcl_core.command_line.main import main
 from tcl_core.errors import UserError
+from tcl_core.libraries import Timing
 from tcl_core.library_events import WriteReport
 from tcl_core.reporting import write
 from tcl_core.reporting.write import write_page, write_report
@@ -81,6 +83,18 @@ def test_a_page_tells_the_run(folder: Path) -> None:
     assert "1:38" in told.text, "98.5 s"
 
 
+def test_kernels_and_networks_of_nanoseconds_have_three_digits(folder: Path) -> None:
+    connection = sqlite3.connect(folder / "workspace.sqlite")
+    with connection:
+        connection.execute(
+            "UPDATE records SET latency_s = 3.12e-8, latencies_s = '[3.12e-8]' WHERE latency_s IS NOT NULL"
+        )
+    connection.close()
+    timing = Timing(median_ms=1.234e-4, low_ms=1.1e-4, high_ms=2.2e-4, repeats=9)
+    told = page(folder, library=library_samples.report(tuned=timing, contests=())).text
+    assert "0.0312" in told and "0.000123 ms" in told and "0.000110 to 0.000220" in told
+
+
 def test_names_and_messages_are_text(folder: Path) -> None:
     told = page(folder, run=1)
     assert "script" not in told.tags and "b" not in told.tags
@@ -133,8 +147,6 @@ def test_a_library_that_broke_or_was_only_checked(folder: Path) -> None:
 
 
 def test_a_run_without_a_success_draws_nothing(folder: Path) -> None:
-    import sqlite3
-
     connection = sqlite3.connect(folder / "workspace.sqlite")
     with connection:
         connection.execute("DELETE FROM records WHERE latency_s IS NOT NULL")

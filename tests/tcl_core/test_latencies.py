@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcl_core.command_line.latencies import microseconds, milliseconds
+from tcl_core.latencies import microseconds, milliseconds
 
 
 @pytest.mark.parametrize(
