@@ -87,6 +87,12 @@ def test_a_hang_is_cut_off(tmp_path: Path, imported: Any, linker: Linker) -> Non
     assert [failure.cause for failure in result.failures] == ["timeout"]
 
 
+def test_what_hangs_when_the_process_ends_is_not_waited_for(tmp_path: Path, imported: Any, linker: Linker) -> None:
+    source = "#include <unistd.h>\n__attribute__((destructor)) static void hang(void) { for (;;) sleep(1); }"
+    result = compare_in_child(make_request(tmp_path, imported, tuned=compile_c(linker, tmp_path, source), timed=False))
+    assert [failure.cause for failure in result.failures] == ["tuned did not run"]  # it has no function to run
+
+
 def test_a_stop_ends_the_process(tmp_path: Path, imported: Any) -> None:
     cancel = CancelToken()
     request = make_request(tmp_path, imported, config=LibraryConfig(timing_rounds=1, timing_s=1000.0))
