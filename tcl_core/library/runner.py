@@ -100,8 +100,14 @@ def leave_pool_its_cores() -> None:
     if sys.platform != "linux":
         return
     allowed = os.sched_getaffinity(0)
-    threads = [os.sched_getaffinity(int(entry.name)) for entry in Path("/proc/self/task").iterdir()]
-    apart = allowed.difference(*(cores for cores in threads if len(cores) == 1))
+    apart = set(allowed)
+    for entry in Path("/proc/self/task").iterdir():
+        try:
+            cores = os.sched_getaffinity(int(entry.name))
+        except ProcessLookupError:  # it has ended since
+            continue
+        if len(cores) == 1:
+            apart -= cores
     os.sched_setaffinity(0, apart or allowed)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tcl_core.library.runner import read_inputs, save, split
+from tcl_core.library.runner import leave_pool_its_cores, read_inputs, save, split
 
 
 def spec(name: str, *shape: int, dtype: str = "float32") -> dict[str, Any]:
@@ -100,3 +102,32 @@ def test_outputs_of_any_name_are_saved(tmp_path: Path) -> None:
     with np.load(tmp_path / "o.npz") as saved:
         np.testing.assert_array_equal(saved["file"], outputs[0])
         assert saved["a/b:0"] == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux binds threads to cores")
+@pytest.mark.parametrize(
+    ("bound", "left"),
+    [
+        ({11: {0}, 12: {0, 1, 2}}, {1, 2}),
+        ({11: {0}, 12: None, 13: {2}}, {1}),  # one ends between being listed and being asked
+        ({11: {0}, 12: {1}, 13: {2}}, {0, 1, 2}),
+    ],
+)
+def test_the_cores_of_the_pool_are_left_to_it(
+    bound: dict[int, set[int] | None], left: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(path: Path) -> Iterator[Path]:
+        return (path / str(thread) for thread in bound)
+
+    def asked(thread: int) -> set[int]:
+        cores = bound[thread] if thread else {0, 1, 2}
+        if cores is None:
+            raise ProcessLookupError
+        return cores
+
+    taken: list[set[int]] = []
+    monkeypatch.setattr(Path, "iterdir", listed)
+    monkeypatch.setattr(os, "sched_getaffinity", asked)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _thread, cores: taken.append(cores))
+    leave_pool_its_cores()
+    assert taken == [left]
