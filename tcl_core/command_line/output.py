@@ -33,8 +33,15 @@ class Output:
             sys.stdout.flush()
 
 
+class _Console(Console):
+    """One whose reader may leave: rich would end the process with status 1, which is that of a bug."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False, markup=False)
+    console = _Console(stderr=stderr, highlight=False, markup=False)
     if not console.is_terminal:
         console.width = _UNBOUND_WIDTH
     return console

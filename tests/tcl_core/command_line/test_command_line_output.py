@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 from rich.table import Table
 
@@ -24,6 +27,17 @@ def test_the_object_is_alone_on_standard_output(capsys: pytest.CaptureFixture[st
     output.result.print("for a person")
     output.emit({"a": 1})
     assert capsys.readouterr().out == '{"a": 1}\n'
+
+
+def test_a_reader_that_leaves_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    with open(ours, "w", encoding="utf-8", buffering=1) as gone:  # noqa: PTH123 - a descriptor
+        monkeypatch.setattr(sys, "stdout", gone)
+        with pytest.raises(BrokenPipeError):
+            Output(as_json=False).result.print("for a person")
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), ours)  # closing it writes once more
 
 
 def test_a_name_is_shown_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
