@@ -32,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exit_.code if isinstance(exit_.code, int) else BAD_INPUT
     output = Output(as_json=arguments.json)
     try:
+        output.require_reader()
         _command(arguments)(arguments, output)
     except UserError as error:
         output.status.print(str(error), style="bold red", soft_wrap=True)

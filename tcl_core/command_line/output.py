@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+from tcl_core.errors import UserError
+
 _UNBOUND_WIDTH = 200
 """Of what is written to a file or a pipe: no table of ours is wider. rich takes 80 there and cuts columns short."""
 
@@ -25,6 +27,15 @@ class Output:
         self.json = as_json
         self.status = _console(stderr=True)
         self.result = self.status if as_json else _console(stderr=False)
+
+    def require_reader(self) -> None:
+        """Refuse to work for JSON that nobody can be told.
+
+        Raises:
+            UserError: the process was started with its stdout closed.
+        """
+        if self.json and sys.stdout is None:
+            raise UserError("output", "--json goes to the standard output, which is closed; open it, or leave it out.")
 
     def emit(self, value: dict[str, Any]) -> None:
         """The JSON object, if one was asked for."""

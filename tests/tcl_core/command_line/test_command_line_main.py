@@ -114,6 +114,18 @@ def test_a_stop_promises_no_more_than_holds_of_every_command(
     assert capsys.readouterr().err == "Stopped; what was finished by then is kept.\n"
 
 
+def test_json_that_nobody_can_be_told_is_refused_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worked: list[object] = []
+    monkeypatch.setattr("tcl_core.command_line.doctor.run", lambda *line: worked.append(line))
+    monkeypatch.setattr(sys, "stdout", None)
+    assert dispatch(["doctor", "--json"]) == BAD_INPUT
+    assert "standard output, which is closed" in capsys.readouterr().err
+    assert not worked
+    assert dispatch(["doctor"]) == 0
+
+
 def test_a_path_that_cannot_be_reached_is_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
     name = "n" * 300
     said = sentence(capsys, "checkpoints", "show", name)
