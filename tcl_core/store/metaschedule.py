@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from tcl_core.destinations import check_folder
 from tcl_core.domain import OWN_OPERATORS, Candidate, Failure, Platform, Rationale, Record, Source, Stage, Task
 from tcl_core.store.metaschedule_traces import SketchFinder, decisions_of
-from tcl_core.store.refusals import refusal, translating
+from tcl_core.store.refusals import refusal
 from tcl_core.store.workspace import Workspace
 
 WORKLOADS = "database_workload.json"
@@ -90,8 +91,9 @@ def export_records(
     tasks = {task.key: task for task in workspace.all_tasks()}
     line_of: dict[str, int] = {}
     exported = 0
+    check_folder(directory, "records")
     with (
-        translating(directory),
+        _writing_to(directory),
         _replacing(directory / TUNING_RECORDS) as tuning_records,
         _replacing(directory / WORKLOADS) as workloads,
     ):
@@ -143,6 +145,17 @@ def _platform(workspace: Workspace, fingerprint: str) -> Platform:
 
 
 # Writing
+
+
+@contextmanager
+def _writing_to(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise refusal(
+            f"The records cannot be written to {directory} ({error.strerror or error}); free some space there, or name "
+            "another folder."
+        ) from error
 
 
 @contextmanager

@@ -247,10 +247,17 @@ def test_an_export_that_fails_leaves_the_old_one(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tcl_core.store.metaschedule.os.fsync", full)
-    with pytest.raises(UserError, match="is full"):
+    with pytest.raises(UserError, match=r"records cannot be written to .* \(No space left on device\); free"):
         export_records(workspace, exported, platform="cafe01")
     assert lines(exported, TUNING_RECORDS) == before
     assert len(list(exported.iterdir())) == 2
+
+
+def test_a_file_is_no_folder_for_records_and_no_workspace(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"file is no folder, so nothing can be written to .*file/below; ") as caught:
+        export_records(workspace, tmp_path / "file" / "below", platform="cafe01")
+    assert "workspace" not in str(caught.value).replace(str(tmp_path), "")
 
 
 # The same with TVM itself
