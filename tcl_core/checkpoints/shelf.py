@@ -11,6 +11,7 @@ from tcl_core.checkpoints.origin import Origin
 from tcl_core.checkpoints.start import leads, shipped_paths
 from tcl_core.config import COST_MODELS, KNOWLEDGE_MODEL, LEARNED_MODEL
 from tcl_core.cost_model.checkpoint import write_whole
+from tcl_core.destinations import check_folder
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
@@ -123,6 +124,7 @@ def export_checkpoint(workspace: Workspace | None, name: str, out: Path) -> Chec
     target = out / f"{entry.name}{SUFFIX}" if out.is_dir() else out
     if target.exists():
         raise UserError("checkpoint", f"{target} exists already; name another file, or remove it first.")
+    check_folder(target.parent, "checkpoint")
     stamp(entry.path, _origin(entry), target)
     return describe(target)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute
+from tcl_core.destinations import check_folder
 from tcl_core.errors import UserError
 
 
@@ -16,13 +17,11 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """Start the window's own script and say what it has written.
 
     Raises:
-        UserError: the folder cannot be made, or the run gave no pictures.
+        UserError: nothing can be written to the folder, or the run gave no pictures.
     """
     out = Path(absolute(arguments.out))
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError("window", f"The folder {out} cannot be made: {error.strerror}.") from error
+    check_folder(out, "window")
+    out.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "app.screenshots", str(out), str(arguments.minutes)]
     pictures = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as window:

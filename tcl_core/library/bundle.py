@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from tcl_core.destinations import check_folder
 from tcl_core.domain import Network, Platform, TensorSpec
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryReport, LibraryTask, finite, output_json
@@ -92,6 +93,7 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
     require_replaceable(out)
     place = _place(out)
     try:
+        place.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
         try:
             _write(partial, library, manifest)
@@ -105,7 +107,7 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
 
 
 def require_replaceable(out: Path) -> None:
-    """See that a bundle can be written, before anybody waits for its library; makes the folder that it lies in.
+    """See that a bundle can be written, before anybody waits for its library.
 
     Raises:
         UserError: `out` exists and is neither an empty folder nor a bundle, a disk is mounted there, or nothing can be
@@ -121,12 +123,7 @@ def require_replaceable(out: Path) -> None:
             "library",
             f"'{out}' is where a disk is mounted, and no bundle can take its place; name a folder inside it.",
         )
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent):
-            pass
-    except OSError as error:
-        raise _refusal(out, error) from error
+    check_folder(place.parent, "library")
 
 
 def _place(out: Path) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 import tcl_core
+from tcl_core.destinations import check_folder
 from tcl_core.errors import UserError
 from tcl_core.latencies import microseconds, milliseconds
 from tcl_core.library_events import ReportWritten, WriteReport
@@ -82,6 +83,7 @@ def write_page(path: Path, text: str) -> None:
     try:
         if path.exists() and not _is_report(path):
             raise UserError("report", f"'{path}' is no report of a run; name a new file.")
+        check_folder(path.parent, "report")
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             partial = Path(folder) / path.name

@@ -84,6 +84,8 @@ def test_out_and_in_again(workspace: Workspace, make: Make, tmp_path: Path) -> N
     assert file.origin == origin_of(samples.platform())
     with pytest.raises(UserError, match="exists already"):
         export_checkpoint(workspace, "first", out)
+    with pytest.raises(UserError, match=r"out\.safetensors is no folder, so nothing can be written to"):
+        export_checkpoint(workspace, "first", out / "below")
     with Workspace.open(tmp_path / "other") as other:
         entry = import_checkpoint(other, out)
         assert (entry.id, entry.kind, entry.name) == (1, "trained", "out")

@@ -45,4 +45,4 @@ def test_a_run_without_pictures_is_refused(
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert main(["screenshots", "--out", str(tmp_path / "file" / "x")]) == BAD_INPUT
-    assert "file/x cannot be made" in capsys.readouterr().err
+    assert "file is no folder, so nothing can be written to" in capsys.readouterr().err

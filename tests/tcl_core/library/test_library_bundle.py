@@ -217,10 +217,17 @@ def test_where_a_disk_is_mounted_no_bundle_is_promised(tmp_path: Path, monkeypat
 
 
 def test_a_place_that_cannot_be_made_is_a_sentence(manifest: dict[str, Any], library: Path) -> None:
-    with pytest.raises(UserError, match="choose another folder"):
+    with pytest.raises(
+        UserError, match=f"{library} is no folder, so nothing can be written to .*inside; choose another"
+    ):
         require_replaceable(library / "inside" / "out")
-    with pytest.raises(UserError, match="choose another folder"):
+    with pytest.raises(UserError, match="is no folder, so nothing can be written"):
         export_bundle(library, manifest, library / "inside" / "out")
+
+
+def test_what_is_only_asked_for_is_not_made(tmp_path: Path) -> None:
+    require_replaceable(tmp_path / "to" / "be" / "made")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,8 @@ def test_a_report_is_written_over_and_nothing_else(tmp_path: Path) -> None:
         write_page(path, write.MARK)
     with pytest.raises(UserError, match="cannot be written"):
         write_page(path.parent, write.MARK)
+    with pytest.raises(UserError, match=r"report.html is no folder, so nothing can be written to"):
+        write_page(path / "below.html", write.MARK)
 
 
 def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
