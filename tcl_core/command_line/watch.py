@@ -56,7 +56,7 @@ class RunWatch:
         """Take in one event."""
         match event:
             case NetworkOpened():
-                self._names = {task.key: task.name for task in event.tasks}
+                self._names |= {task.key: task.name for task in event.tasks}
                 self._line(f"{event.network.name}: {len(event.tasks)} tasks on {event.platform.name}")
             case RunStarted() if event.resumed_records:
                 self._line(f"continuing with {event.resumed_records} records of earlier runs")

@@ -11,7 +11,7 @@ import numpy as np
 
 from tcl_core.config import Budget, CollectConfig
 from tcl_core.domain import Platform, Record, Replay, Source, Stage, Task
-from tcl_core.events import CancelToken, Collected, Event, Notice, PhaseChanged, Progress, RecordMeasured
+from tcl_core.events import CancelToken, Collected, Event, NetworkOpened, Notice, PhaseChanged, Progress, RecordMeasured
 from tcl_core.features import platform_features
 from tcl_core.hardware.target import resolve_platform
 from tcl_core.measure import Measurer
@@ -68,7 +68,7 @@ class Collector:
             planned: dict[str, _Planned] = {}
             for network in config.networks:
                 yield PhaseChanged(stage=Stage.IMPORT, detail=network)
-                self._plan(network, platform, workspace, planned)
+                yield self._plan(network, platform, workspace, planned)
             self._planned = sum(max(0, each.wanted - each.present) for each in planned.values())
             for each in planned.values():
                 if each.present < each.wanted:
@@ -77,7 +77,9 @@ class Collector:
                 yield from self._repeat_task(each.task, platform, workspace, measurer)
             yield self._collected(planned, platform, workspace)
 
-    def _plan(self, network: str, platform: Platform, workspace: Workspace, planned: dict[str, _Planned]) -> None:
+    def _plan(
+        self, network: str, platform: Platform, workspace: Workspace, planned: dict[str, _Planned]
+    ) -> NetworkOpened:
         """Enter a network into the workspace and take its tasks; one that an earlier network has counts once."""
         config = self._config.network_config
         opened = enter_workspace(workspace, open_on(read_network(network, config), platform, config))
@@ -88,6 +90,7 @@ class Collector:
                 present = sum(min(done(records, part), wanted(self._config, part)) for part in PARTS)
                 total = sum(wanted(self._config, part) for part in PARTS)
                 planned[task.key] = _Planned(task=task, wanted=total, present=present)
+        return opened.event()
 
     def _measure_task(
         self, task: Task, platform: Platform, workspace: Workspace, measurer: Measurer

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from tcl_core.command_line import main
+from tcl_core.command_line.output import Output
+from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import TEACHING, CollectConfig
-from tcl_core.events import CancelToken, Collected, Event
+from tcl_core.events import CancelToken, Collected, Event, NetworkOpened, RecordMeasured
+from tests.tcl_core.store import store_samples as samples
 
 
 def test_what_is_collected_is_chosen_to_be_learned_from(
@@ -39,3 +42,15 @@ def test_what_is_collected_is_chosen_to_be_learned_from(
     assert main((*line, "--sampler", "random")) == 0
     assert asked[1].sampler.name == "random"
     assert "8 records (1 failed)" in capsys.readouterr().out
+
+
+def test_the_tasks_of_every_network_are_told_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with RunWatch(Output(as_json=False)) as watch:
+        for key in ("a1", "b2"):
+            task = samples.task(key, name=f"named {key}")
+            known = {"network": samples.network(), "platform": samples.platform(), "report": None, "graph": None}
+            watch.show(NetworkOpened(tasks=(task,), **known))  # type: ignore[arg-type]
+        for key in ("a1", "b2"):
+            watch.show(RecordMeasured(record=samples.record(0, task_key=key)))
+    told = capsys.readouterr().err
+    assert "named a1: " in told and "named b2: " in told

@@ -14,7 +14,7 @@ import pytest
 from tcl_core.config import CAREFUL, CollectConfig, MeasureConfig
 from tcl_core.domain import Failure, Platform, Source, Stage
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Collected, Notice, Progress, RecordMeasured
+from tcl_core.events import CancelToken, Collected, NetworkOpened, Notice, PhaseChanged, Progress, RecordMeasured
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.network.sample import sample_path
 from tcl_core.store import Workspace
@@ -51,7 +51,13 @@ def collected(config: CollectConfig) -> Collected:
 
 def test_a_collection_is_measured_once_and_resumed(tmp_path: Path) -> None:
     config = config_of(tmp_path)
-    first = collected(config)
+    opened, *events, first = Collector(config, CancelToken()).events()
+    while isinstance(opened, PhaseChanged):
+        opened, *events = events
+    assert isinstance(opened, NetworkOpened) and isinstance(first, Collected)
+    assert {each.record.candidate.task_key for each in events if isinstance(each, RecordMeasured)} <= {
+        task.key for task in opened.tasks
+    }
     assert (first.records, first.wanted, first.present, first.tasks) == (8, 8, 8, 2)
     assert 0 < first.repeated < 8
     again = collected(config)
