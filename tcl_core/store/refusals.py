@@ -15,7 +15,7 @@ from tcl_core.errors import UserError
 
 _STAGE = "workspace"
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
+_CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 
 
 def refusal(sentence: str) -> UserError:
@@ -85,8 +85,11 @@ def _file_sentence(path: Path, error: OSError) -> str | None:
         return disk_full(path)
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
         return f"{path} is a file or lies below one, and a workspace is a folder; choose a folder with --workspace."
-    if error.errno in _NOT_WRITABLE:
-        return not_writable(path)
+    if error.errno in _CLOSED:
+        return (
+            f"The workspace {path} cannot be opened or written ({error.strerror}); change its permissions or choose "
+            "another folder with --workspace."
+        )
     if error.errno == errno.EFBIG:
         return f"A size limit stopped a write to the workspace {path}; lift it (ulimit -f) and start again."
     return None

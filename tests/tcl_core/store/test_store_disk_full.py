@@ -71,8 +71,8 @@ def test_a_write_that_the_system_refuses(tmp_path: Path) -> None:
         (errno.ENOSPC, "is full"),
         (errno.EDQUOT, "is full"),
         (errno.EFBIG, "size limit"),
-        (errno.EROFS, "cannot be written"),
-        (errno.EACCES, "cannot be written"),
+        (errno.EROFS, r"cannot be opened or written \(refused\)"),
+        (errno.EACCES, r"cannot be opened or written \(refused\)"),
         (errno.ENOTDIR, "is a file"),
     ],
 )

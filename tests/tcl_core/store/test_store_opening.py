@@ -78,7 +78,7 @@ def test_a_folder_below_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc, which even the superuser cannot write")
 def test_a_folder_that_cannot_be_created() -> None:
-    assert "cannot be written" in refused(Path("/proc/nope"))
+    assert "cannot be opened or written" in refused(Path("/proc/nope"))
 
 
 def test_a_workspace_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
