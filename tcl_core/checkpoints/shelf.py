@@ -91,8 +91,16 @@ def _find(known: tuple[Entry, ...], workspace: Workspace | None, name: str) -> E
             return listed
         return _loose(path)
     there = ", ".join(one.name for one in known) or "nothing"
-    where = f"the workspace {workspace.path}" if workspace else "what ships (name a workspace with --workspace)"
-    raise UserError("checkpoint", f"There is no checkpoint {name} in {where}, which holds {there}, and no such file.")
+    if workspace is None:
+        raise UserError(
+            "checkpoint",
+            f"There is no checkpoint {name} among those that ship ({there}), and no such file; one of a workspace is "
+            "named by its file, or together with its --workspace.",
+        )
+    raise UserError(
+        "checkpoint",
+        f"There is no checkpoint {name} in the workspace {workspace.path}, which holds {there}, and no such file.",
+    )
 
 
 def ancestors(workspace: Workspace | None, entry: Entry) -> tuple[tuple[Entry, ...], str]:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
-from tcl_core.errors import Interrupted
+from tcl_core.errors import Interrupted, UserError
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints, EvaluatedCell, EvaluationStep
 from tcl_core.events import CancelToken
 from tcl_core.store import Workspace
@@ -19,7 +19,16 @@ _PROMISE = "Stopping; what is evaluated by now is shown."
 
 
 def run(workspace: Workspace | None, arguments: argparse.Namespace, output: Output) -> None:
-    """Rank, and show one table."""
+    """Rank, and show one table.
+
+    Raises:
+        UserError: nothing is named to rank on, or see `evaluate_checkpoints`.
+        Interrupted: by Ctrl+C; what was found by then is shown.
+    """
+    if workspace is None and not arguments.shipped:
+        raise UserError(
+            "checkpoint", "Name a --workspace with records to rank on, or take those that ship with --shipped."
+        )
     from tcl_core.evaluation.of_checkpoints import evaluate_checkpoints
     from tcl_core.hardware.detect import detect
 

@@ -67,7 +67,7 @@ def test_finding_by_number_name_and_path(workspace: Workspace, make: Make, tmp_p
     with pytest.raises(UserError, match=r"no checkpoint 7 .* holds first"):
         find(workspace, "7")
     for name in ("1", "None"):  # what ships has no number
-        with pytest.raises(UserError, match="--workspace"):
+        with pytest.raises(UserError, match=rf"no checkpoint {name} among those that ship .* or together with its --w"):
             find(None, name)
     outside = make("first", origin=origin_of(samples.platform()), seed=5)
     note(workspace, describe(outside))

@@ -174,7 +174,7 @@ def test_an_evaluation_for_a_person_and_as_json(workspace: Path, checkpoint: Pat
     assert main(line) == 0
     text = capsys.readouterr().out
     assert "top-1 / top-5 / pairwise" in text and "sketches" in text
-    assert "no records to rank" in sentence(capsys, "checkpoints", "evaluate", str(checkpoint))
+    assert "Name a --workspace with records to rank on" in sentence(capsys, "checkpoints", "evaluate", str(checkpoint))
     checkpoint.write_bytes(checkpoint.read_bytes()[:-8])
     assert "it.safetensors" in sentence(capsys, *line)
 

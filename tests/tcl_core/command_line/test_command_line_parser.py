@@ -62,7 +62,7 @@ def test_a_run_starts_from_a_file_from_nothing_or_from_what_there_is(
     assert checkpoint() is None
     assert checkpoint("--checkpoint", "none") == "none"
     assert checkpoint("--checkpoint", "a/b.safetensors") == str(tmp_path / "a" / "b.safetensors")
-    with pytest.raises(UserError, match=r"no checkpoint b in what ships .*, and no such file"):
+    with pytest.raises(UserError, match=r"no checkpoint b among those that ship .*, and no such file"):
         checkpoint("--checkpoint", "b", "--workspace", "yet to be made")
 
 
