@@ -31,11 +31,12 @@ class RunLoan:
         works: Mapping[str, TaskWork],
         model: CostModel,
         measurer: Measurer,
-        rounds: Callable[[], int],
+        counts: Callable[[], tuple[int, int]],
     ) -> None:
+        """`counts`: rounds of the run that are over, and lessons that its model has had."""
         self.platform = platform
         self._workspace, self._works = workspace, works
-        self._model, self._measurer, self._rounds = model, measurer, rounds
+        self._model, self._measurer, self._counts = model, measurer, counts
 
     def holds(self, folder: str, platform: str, task_key: str) -> bool:
         """Whether the run tunes this task on this platform in this workspace."""
@@ -44,7 +45,8 @@ class RunLoan:
 
     def stamp(self, task_key: str) -> Hashable:
         """Another one whenever the model has learned, or the task has another record."""
-        return self._rounds(), self._works[task_key].state.trials
+        _, lessons = self._counts()
+        return lessons, self._works[task_key].state.trials
 
     def space(self, task_key: str) -> DesignSpace:
         """The task's design space."""
@@ -69,9 +71,8 @@ class RunLoan:
         """
         (request,) = requests_of([replay])
         result = self._measurer.measure_aside(request, cancel.unheld())
-        record = record_of(
-            replay, rationale, result, platform=self.platform, source=Source.PERSON, round_=self._rounds()
-        )
+        rounds, _ = self._counts()
+        record = record_of(replay, rationale, result, platform=self.platform, source=Source.PERSON, round_=rounds)
         work = self._works[record.candidate.task_key]
         self._workspace.add_sketches(self.platform.fingerprint, work.space.sketches)
         self._workspace.add_record(record)

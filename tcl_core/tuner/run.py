@@ -190,7 +190,7 @@ class Tuner:
             yield PhaseChanged(stage=Stage.LEARN, detail="earlier records")
             with self._clock.stage(Stage.LEARN):
                 self._learn()
-        self.loan = RunLoan(workspace, platform, self._works, model, measurer, lambda: self._rounds)
+        self.loan = RunLoan(workspace, platform, self._works, model, measurer, lambda: (self._rounds, self._lessons))
         while True:
             self.cancel.checkpoint()
             reason = self._clock.ended(self.trials)

@@ -49,7 +49,7 @@ def test_a_run_lends_what_it_has_and_keeps_what_is_measured(
     workspace: Workspace, work: TaskWork, cpu_platform: Platform
 ) -> None:
     model, stopwatch = make_cost_model(CostModelConfig(name="lstm"), LAYOUT, seed=0), Stopwatch()
-    loan = RunLoan(workspace, cpu_platform, {"matmul": work}, model, cast(Any, stopwatch), lambda: 4)
+    loan = RunLoan(workspace, cpu_platform, {"matmul": work}, model, cast(Any, stopwatch), lambda: (4, 1))
     assert loan.holds(str(workspace.path), "test-cpu", "matmul")
     assert not loan.holds(str(workspace.path), "test-cpu", "softmax")
     assert not loan.holds(str(workspace.path / "other"), "test-cpu", "matmul")

@@ -83,6 +83,27 @@ def test_a_stop_inside_a_step_does_not_cost_its_lesson(
     assert kept_records(opened, tmp_path) >= FIRST
 
 
+def test_each_lesson_gives_what_is_lent_of_a_task_another_stamp(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn, stamps = Tuner._learn, []
+
+    def stamped(tuner: Tuner) -> list[Any]:
+        assert tuner.loan is not None
+        return [tuner.loan.stamp(key) for key in tuner._works]
+
+    def noted(tuner: Tuner) -> None:
+        before = stamped(tuner)
+        learn(tuner)
+        stamps.append((before, stamped(tuner)))
+
+    monkeypatch.setattr(Tuner, "_learn", noted)
+    quick_run(tmp_path, opened, Budget(trials=TRIALS), heaviest(opened, 3))
+    assert stamps, "the run had no lesson"
+    for before, after in stamps:
+        assert all(old != new for old, new in zip(before, after, strict=True))
+
+
 def test_the_next_task_is_searched_while_one_compiles(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
