@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from app.models import quantities
-from app.models.roofline import Roofline
+from app.models.roofline import Floats, Roofline
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.axes import LogAxis
@@ -18,7 +18,8 @@ from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
 _ALONG_SLOPE = 0.8
-"""Where the bandwidth's name ends, as a share of the slope: it stands to the left of it, and needs the room."""
+"""Where the bandwidth's name ends, as a share of the slope: it stands to the left of it, and needs the room. Where it
+would lie on the roof's name, it ends where that begins, or stands below it."""
 
 _ROOM_PX = 20.0
 """Height of the roof's name, which stands above it."""
@@ -42,7 +43,7 @@ class RooflinePlot(PlotFrame):
         )
         self._plot.getViewBox().setDefaultPadding(0.12)
         self._plot.getViewBox().room_px = _ROOM_PX
-        self._plot.getViewBox().sigTransformChanged.connect(self._turn_bandwidth)
+        self._plot.getViewBox().sigTransformChanged.connect(self._place_bandwidth)
         self._plot.setLabel("left", "GFLOP/s")
         self._plot.setLabel("bottom", tr("intensity (FLOP per byte)"))
         self._roof = pg.PlotDataItem(antialias=True)
@@ -54,6 +55,7 @@ class RooflinePlot(PlotFrame):
             self._plot.addItem(item)
         for text in (self._peak, self._bandwidth):
             self._plot.addItem(text, ignoreBounds=True)
+        self._slope: Floats | None = None
         self.picker = PointPicker(self._plot, describe)
 
     @property
@@ -95,13 +97,23 @@ class RooflinePlot(PlotFrame):
         self._peak.setText(tr("peak {peak} GFLOP/s", peak=quantities.digits(peak)))
         self._peak.setPos(*np.log10([high, peak]))
         self._bandwidth.setText(tr("memory {slope} GB/s", slope=quantities.digits(slope / low)))
-        ends = np.log10([[low, slope], [ridge, peak]])
-        self._bandwidth.setPos(*(ends[0] + _ALONG_SLOPE * (ends[1] - ends[0])))
+        self._slope = np.log10([[low, slope], [ridge, peak]])
+        self._place_bandwidth()
 
-    def _turn_bandwidth(self) -> None:
+    def _place_bandwidth(self) -> None:
         """The bandwidth's name moves to the right where it would begin to the left of the plot."""
+        if self._slope is None:
+            return
         view = self._plot.getViewBox()
-        (low, high), _ = view.viewRange()
-        room = (self._bandwidth.pos().x() - low) / (high - low) * view.width()
-        width = self._bandwidth.boundingRect().width()
+        (low, high), (bottom, top) = view.viewRange()
+        across, down = (high - low) / view.width(), (top - bottom) / view.height()
+        peak, name = self._peak.boundingRect(), self._bandwidth.boundingRect()
+        start, way = self._slope[0], self._slope[1] - self._slope[0]
+        beside = self._peak.pos().x() - across * peak.width()
+        if beside - low < across * name.width():
+            beside = start[0]  # no room for both in a row
+        below = self._peak.pos().y() - down * peak.height()
+        x, y = start + np.clip(np.max((np.array([beside, below]) - start) / way), 0.0, _ALONG_SLOPE) * way
+        self._bandwidth.setPos(x, y)
+        room, width = (x - low) / across, name.width()
         self._bandwidth.setAnchor((min(1.0, max(room, 0.0) / width), 1.0))

@@ -163,6 +163,18 @@ def test_what_is_written_at_the_roof_and_beside_bars_stays_in_a_small_plot(narro
         assert all(view.contains(drawn_in(plot, text)) for text in texts)
 
 
+@pytest.mark.parametrize("width", [266, 352, 480])
+def test_the_two_names_at_the_roof_do_not_lie_on_each_other(narrow: Show, width: int) -> None:
+    roof = RooflinePlot(str)
+    narrow(roof)
+    roof.resize(width, 180)
+    tasks = recorded_run.tasks()
+    states = [TaskState(task=task, best_s=best_s) for task, best_s in zip(tasks, (1e-1, 1e-3), strict=False)]
+    roof.show_roofline(roofline(states, recorded_run.PLATFORM.features))
+    roof.grab()
+    assert not drawn_in(roof, roof._peak).intersects(drawn_in(roof, roof._bandwidth))
+
+
 def test_an_empty_estimate_can_be_drawn(qtbot: QtBot) -> None:
     plot = EstimatePlot(str)
     qtbot.addWidget(plot)
