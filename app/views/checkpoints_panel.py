@@ -29,12 +29,11 @@ from app.views.training_form import TrainingForm
 from app.views.training_progress import TrainingProgress
 from app.widgets.copy_table import CopyTable
 from app.widgets.lineage_delegate import LineageDelegate
-from app.widgets.parts import EmptyState, label
+from app.widgets.parts import ElidedLabel, EmptyState, label
 from tcl_core.checkpoint_events import CheckpointFacts
 from tcl_core.domain import Platform
 
 _WIDTHS = {
-    CheckpointColumn.NAME: 210,
     CheckpointColumn.KIND: 92,
     CheckpointColumn.TOP1: 56,
     CheckpointColumn.TOP5: 56,
@@ -42,8 +41,9 @@ _WIDTHS = {
     CheckpointColumn.RECORDS: 68,
     CheckpointColumn.MODEL: 98,
     CheckpointColumn.SIZE: 56,
+    CheckpointColumn.PLATFORM: 215,
 }
-
+_LEAST_NAME = 210
 
 _SET, _UNSET = later("Set as default"), later("Unset default")
 _NO_PLATFORM = later("This workspace has no records of the platform it learned last; choose one of its platforms")
@@ -72,8 +72,7 @@ class CheckpointsPanel(QWidget):
         super().__init__(parent)
         checkpoints: CheckpointTableModel = models.checkpoints
         self._checkpoints, self._run = checkpoints, models.run
-        self._headline = label("", "section")
-        self._reason = label("", "warn")
+        self._headline, self._reason = ElidedLabel("section"), ElidedLabel("warn", end=True)
         self._platform = QComboBox()
         self._platform.setAccessibleName(tr("Show the checkpoints of this platform"))
         self._platform.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -108,17 +107,16 @@ class CheckpointsPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(6)
         top.addWidget(self._headline)
-        self._reason.setMinimumWidth(40)
         top.addWidget(self._reason, 1)
         made = (self.start_button, self.default_button)
         for part in (self._platform, *made, self.import_button, self.export_button, self.remove_button):
             top.addWidget(part)
         table = self.table
         table.setModel(self._checkpoints)
-        table.horizontalHeader().setStretchLastSection(True)
         table.horizontalHeader().setMinimumSectionSize(48)
         for column, width in _WIDTHS.items():
             table.setColumnWidth(column, width)
+        table.give_room(CheckpointColumn.NAME, _LEAST_NAME)
         table.setItemDelegateForColumn(CheckpointColumn.NAME, self._lineage)
         self._stack.addWidget(self._empty)
         self._stack.addWidget(table)

@@ -15,7 +15,7 @@ from app.translation import tr
 from app.views.plot_saving import TableSaving
 from app.widgets.checkpoint_picker import CheckpointPicker
 from app.widgets.copy_table import CopyTable
-from app.widgets.parts import EmptyState, label
+from app.widgets.parts import ElidedLabel, EmptyState, label
 
 
 class ComparisonPage(QWidget):
@@ -40,7 +40,7 @@ class ComparisonPage(QWidget):
             tr("Train one more, or import one; then choose two to compare."),
         )
         self._stack = QStackedWidget()
-        self._relation, self._caution = label("", "section"), label("", "muted", wrap=True)
+        self._relation, self._caution = ElidedLabel("section", end=True), label("", "muted", wrap=True)
         self._saving = TableSaving(self)
         self._lay_out()
         self._connect()
@@ -53,7 +53,6 @@ class ComparisonPage(QWidget):
             top.addWidget(picker, 1)
         top.addWidget(self.evaluate_button)
         top.addWidget(self.save_button)
-        self._relation.setMinimumWidth(40)
         self.table.setModel(self.lines)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)

@@ -24,7 +24,7 @@ from app.views.plot_saving import TableSaving
 from app.widgets.checkpoint_picker import CheckpointPicker
 from app.widgets.copy_table import CopyTable
 from app.widgets.heat_delegate import HeatDelegate
-from app.widgets.parts import EmptyState, label
+from app.widgets.parts import ElidedLabel, EmptyState, label
 
 _HINT = later(
     "Choose a checkpoint and press Evaluate: it ranks the candidates of networks that no "
@@ -55,7 +55,7 @@ class EvaluationPage(QWidget):
         self._heat = HeatDelegate(HEAT_ROLE, self)
         self._empty = EmptyState("checkpoints", tr("Nothing evaluated yet"), tr(_HINT))
         self._stack = QStackedWidget()
-        self._headline, self._legend = label("", "section"), label("", "muted")
+        self._headline, self._legend = ElidedLabel("section", end=True), ElidedLabel("muted", end=True)
         self._detail, self._remarks = label("", wrap=True), label("", "warn", wrap=True)
         self._saving = TableSaving(self)
         self._fill_choices()
@@ -104,8 +104,6 @@ class EvaluationPage(QWidget):
         foot.addWidget(self._headline, 1)
         foot.addWidget(self.metric_box)
         foot.addWidget(self.save_button)
-        for shrinking in (self._headline, self._legend):
-            shrinking.setMinimumWidth(40)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 0, 0)
         layout.setSpacing(5)

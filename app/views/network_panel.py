@@ -25,7 +25,7 @@ from app.views.import_report import ImportReportView
 from app.widgets.graph_geometry import Flow
 from app.widgets.graph_legend import GraphLegend
 from app.widgets.graph_view import GraphView
-from app.widgets.parts import EmptyState, label
+from app.widgets.parts import ElidedLabel, EmptyState, label
 
 _LENSES = (
     (Lens.SHARE, later("Share of time"), later("One call's best latency, as a share of the network's estimated time")),
@@ -54,7 +54,7 @@ class NetworkPanel(QWidget):
         self.turn = _button(tr("Draw downwards instead of to the right"), checkable=True)
         self.whole = _button(tr("Show the whole network (0)"))
         self.report_button = QToolButton()
-        self._found, self._summary = label("", "muted"), label("", "muted")
+        self._found, self._summary = label("", "muted"), ElidedLabel("muted", end=True)
         self.legend = GraphLegend()
         self.report = ImportReportView(models.operators, models.import_issues)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
@@ -114,7 +114,6 @@ class NetworkPanel(QWidget):
             top.addWidget(button)
         bottom.addWidget(self._summary, 1)
         bottom.addWidget(self.report_button)
-        self._summary.setMinimumWidth(40)
         splitter = self._splitter
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self.view)

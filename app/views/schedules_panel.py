@@ -21,8 +21,10 @@ from app.models.task_table import TaskTableModel
 from app.models.trace_table import StepFilter
 from app.tokens import Tokens
 from app.translation import tr
-from app.widgets.parts import EmptyState, label
+from app.widgets.parts import ElidedLabel, EmptyState
 from app.widgets.record_pane import RecordPane
+
+_LEAST_CHOICE = 110
 
 
 class SchedulesPanel(QWidget):
@@ -38,8 +40,7 @@ class SchedulesPanel(QWidget):
     ) -> None:
         super().__init__(parent)
         self._schedules, self._tasks, self._run = schedules, tasks, run
-        self.status = label("", "muted")
-        self.status.setMinimumWidth(40)
+        self.status = ElidedLabel("muted", end=True)
         self.steps = QComboBox()
         self.steps.setAccessibleName(tr("Which steps of the trace are shown"))
         for kept in StepFilter:
@@ -65,6 +66,8 @@ class SchedulesPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.status, 1)
+        for choice in (self.steps, self.compare):  # a narrow window cuts their words rather than the row
+            choice.setMinimumWidth(_LEAST_CHOICE)
         for part in (self.steps, self.compare, self.pin_button, self.what_if_button, self.best_button):
             top.addWidget(part)
         panes = QSplitter(Qt.Orientation.Horizontal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.icons import icon
@@ -13,6 +14,8 @@ from app.translation import tr
 from app.widgets.parts import label, line
 
 _RECENT_SHOWN = 4
+_LEAST_LINK, _LINK_FRAME = 120, 20
+"""Width of a recent network's line, and what the style sheet leaves free at its two ends."""
 
 
 class StartPage(QWidget):
@@ -72,9 +75,8 @@ class StartPage(QWidget):
                 widget.deleteLater()
         self._recent.addWidget(label(tr("Recent networks") if paths else tr("No network was opened yet."), "muted"))
         for path in paths[:_RECENT_SHOWN]:
-            button = QPushButton(f"{Path(path).name}   ({Path(path).parent})".replace("&", "&&"))
+            button = _Link(f"{Path(path).name}   ({Path(path).parent})")
             button.setMinimumHeight(button.sizeHint().height())
-            button.setObjectName("link")
             button.setToolTip(path)
             button.clicked.connect(lambda _=False, chosen=path: self.open_requested.emit(chosen))
             self._recent.addWidget(button)
@@ -93,3 +95,23 @@ class StartPage(QWidget):
         self._picture.setPixmap(icon("studio", tokens.text).pixmap(QSize(40, 40)))
         self._open.setIcon(icon("open", tokens.on_accent, tokens.disabled))
         self.sample_button.setIcon(icon("sample", tokens.text, tokens.disabled))
+
+
+class _Link(QPushButton):
+    """A line to click that leaves out its middle where there is no room for it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._whole = text
+        self.setObjectName("link")
+        self.setAccessibleName(text)
+        self.setMinimumWidth(_LEAST_LINK)
+        self._fit(_LEAST_LINK)
+
+    def _fit(self, width: int) -> None:
+        shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, width - _LINK_FRAME)
+        self.setText(shown.replace("&", "&&"))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
+        super().resizeEvent(event)
+        self._fit(event.size().width())

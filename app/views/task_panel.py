@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QItemSelection, QModelIndex, QObject, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtCore import QItemSelection, QModelIndex, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -39,6 +39,8 @@ _WIDTHS = {
 }
 
 _LEAST_NAME = 225
+_LEAST_FACTS, _LEAST_FILTER = 320, 130
+"""Beside the network's name, which gives way: file names may be as long as the window is wide."""
 
 
 class TaskPanel(QWidget):
@@ -51,14 +53,14 @@ class TaskPanel(QWidget):
         self._run = run
         self._tasks = tasks
         self._name = ElidedLabel("headline")
-        self._facts = label("", "muted")
-        self._facts.setMinimumWidth(40)
+        self._facts = ElidedLabel("muted", _LEAST_FACTS, end=True)
         self._following = False
         self._chosen = ""
         self._filter = QLineEdit()
         self._filter.setPlaceholderText(tr("Filter tasks"))
         self._filter.setAccessibleName(tr("Filter tasks by name"))
         self._filter.setClearButtonEnabled(True)
+        self._filter.setMinimumWidth(_LEAST_FILTER)
         self._filter.setMaximumWidth(200)
         self.proxy = QSortFilterProxyModel(self)
         self.proxy.setSourceModel(tasks)
@@ -94,11 +96,9 @@ class TaskPanel(QWidget):
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of tasks differ at their ends
         table.sortByColumn(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
         table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)
-        header = table.horizontalHeader()
         for column, width in _WIDTHS.items():
             table.setColumnWidth(column, width)
-        header.sectionResized.connect(self._section_resized)
-        table.viewport().installEventFilter(self)
+        table.give_room(TaskColumn.TASK, _LEAST_NAME)
         table.setItemDelegateForColumn(TaskColumn.LIMIT, self._limits)
         table.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
@@ -113,20 +113,6 @@ class TaskPanel(QWidget):
             action = QAction(text, table)
             action.triggered.connect(act)
             table.addAction(action)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802  Qt's name
-        if event.type() == QEvent.Type.Resize:
-            self._make_room()
-        return super().eventFilter(watched, event)
-
-    def _section_resized(self, section: int) -> None:
-        if section != TaskColumn.TASK:
-            self._make_room()
-
-    def _make_room(self) -> None:
-        """Names have what other columns leave, and enough to be read: the table scrolls rather than cut them short."""
-        room = self.table.viewport().width() - sum(map(self.table.columnWidth, _WIDTHS))
-        self.table.setColumnWidth(TaskColumn.TASK, max(_LEAST_NAME, room))
 
     def _choose_selected(self) -> None:
         keys = [str(index.data(KEY_ROLE)) for index in self.table.selectionModel().selectedRows()]

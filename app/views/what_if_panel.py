@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QHeaderView,
     QPushButton,
     QSplitter,
     QStackedWidget,
@@ -25,12 +24,12 @@ from app.tokens import Tokens
 from app.translation import later, tr
 from app.widgets.copy_table import CopyTable
 from app.widgets.decision_list import DecisionList
-from app.widgets.parts import EmptyState, label
+from app.widgets.parts import ElidedLabel, EmptyState, label
 from app.widgets.prediction_card import PredictionCard
 
 _NONE_MADE = later("Turn a decision and measure it: it is listed here, and kept as a record.")
-_CHANGED = 1
-_WIDTHS = {0: 28, _CHANGED: 110, 2: 86, 3: 76, 4: 82}
+_CHANGED, _LEAST_CHANGED = 1, 110
+_WIDTHS = {0: 28, 2: 86, 3: 76, 4: 82}
 
 
 class WhatIfPanel(QWidget):
@@ -50,7 +49,7 @@ class WhatIfPanel(QWidget):
     ) -> None:
         super().__init__(parent)
         self._what_if, self._schedules, self._tasks, self._run = what_if, schedules, tasks, run
-        self.title, self.facts = label("", "section"), label("", "muted")
+        self.title, self.facts = ElidedLabel("section"), ElidedLabel("muted", end=True)
         self.undo, self.redo = what_if.undo.createUndoAction(self), what_if.undo.createRedoAction(self)
         self.reset = QAction(tr("Back to the record"), self)
         self.best_button = QPushButton(tr("Start from the best of the task"))
@@ -77,11 +76,10 @@ class WhatIfPanel(QWidget):
             self.addAction(action)
         self.reset.setToolTip(tr("Take the opened record's decisions again; this can be undone"))
         self.table.setModel(self._what_if.made)
-        header = self.table.horizontalHeader()
-        header.setMinimumSectionSize(28)
+        self.table.horizontalHeader().setMinimumSectionSize(28)
         for column, width in _WIDTHS.items():
             self.table.setColumnWidth(column, width)
-        header.setSectionResizeMode(_CHANGED, QHeaderView.ResizeMode.Stretch)
+        self.table.give_room(_CHANGED, _LEAST_CHANGED)
         self.open_button.setToolTip(tr("Show the selected what-if in the schedules panel"))
         self.take_button.setToolTip(tr("Turn the decisions to those of the selected what-if; this can be undone"))
 
@@ -89,7 +87,6 @@ class WhatIfPanel(QWidget):
         words = QVBoxLayout()
         words.setSpacing(1)
         for line in (self.title, self.facts):
-            line.setMinimumWidth(40)
             words.addWidget(line)
         top = QHBoxLayout()
         top.setSpacing(6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 
@@ -25,6 +25,27 @@ class CopyTable(QTableView):
         shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self)
         shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
         shortcut.activated.connect(self.copy_selection)
+        self._roomy: tuple[int, int] | None = None
+        self.horizontalHeader().sectionResized.connect(self._section_resized)
+
+    def give_room(self, column: int, least: int) -> None:
+        """A column has what the others leave, and enough to be read: the table scrolls rather than cut it shorter."""
+        self._roomy = column, least
+        self._make_room()
+
+    def _make_room(self) -> None:
+        if self._roomy is not None:
+            column, least = self._roomy
+            others = self.horizontalHeader().length() - self.columnWidth(column)
+            self.setColumnWidth(column, max(least, self.viewport().width() - others))
+
+    def _section_resized(self, section: int) -> None:
+        if self._roomy is not None and section != self._roomy[0]:
+            self._make_room()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
+        super().resizeEvent(event)
+        self._make_room()
 
     def copy_selection(self) -> None:
         """Put the selected rows on the clipboard, all rows when none is selected."""

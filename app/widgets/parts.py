@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QToolTip, QVBoxLayout, QWidget
 
 from app.icons import icon
 from app.tokens import Tokens
@@ -20,7 +20,10 @@ def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
 
 
 class ElidedLabel(QLabel):
-    """One line that leaves out its middle, or its end, where there is no room for it; the whole text is `text`."""
+    """One line that leaves out its middle, or its end, where there is no room for it; the whole text is `text`.
+
+    What is left out is told by a tool tip, unless there is another one.
+    """
 
     def __init__(self, role: str = "", least_width: int = 40, *, text: str = "", end: bool = False) -> None:
         super().__init__(text)
@@ -31,11 +34,21 @@ class ElidedLabel(QLabel):
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802  Qt's name
         painter, room = QPainter(self), self.contentsRect()
-        shown = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
         self.style().drawItemText(
-            painter, room, int(self.alignment()), self.palette(), self.isEnabled(), shown, self.foregroundRole()
+            painter, room, int(self.alignment()), self.palette(), self.isEnabled(), self.shown, self.foregroundRole()
         )
         painter.end()
+
+    @property
+    def shown(self) -> str:
+        """The text as far as there is room for it."""
+        return self.fontMetrics().elidedText(self.text(), self._mode, self.contentsRect().width())
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and not self.toolTip() and self.shown != self.text():
+            QToolTip.showText(event.globalPos(), self.text(), self)
+            return True
+        return super().event(event)
 
 
 def line() -> QFrame:

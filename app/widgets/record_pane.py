@@ -32,16 +32,16 @@ from app.widgets import schedule_links
 from app.widgets.code_view import CodeView
 from app.widgets.contribution_delegate import ContributionDelegate
 from app.widgets.copy_table import CopyTable
-from app.widgets.parts import label
+from app.widgets.parts import ElidedLabel, label
 from tcl_core.schedule_events import CodeText
 
 _TRACE_WIDTHS = {
     TraceColumn.NUMBER: 42,
     TraceColumn.PRIMITIVE: 128,
-    TraceColumn.ARGUMENTS: 150,
     TraceColumn.DECISION: 78,
     TraceColumn.SCORE: 104,
 }
+_LEAST_ARGUMENTS = 100
 _SIZES = {3: [320, 490, 450], 2: [520, 450], 1: [1]}
 _WIDE = 1100
 """Pixels from which on three parts have room side by side; below, the loops are a tab beside the texts."""
@@ -72,7 +72,7 @@ class RecordPane(QFrame):
         self._tabbed: list[QWidget] = []
         self._read = ""
         self._kept = StepFilter.CHANGES
-        self.title, self.facts = label("", "section"), label("", "muted")
+        self.title, self.facts = ElidedLabel("section"), ElidedLabel("muted", end=True)
         self.remarks = label("", "muted", wrap=True)
         self.tree, self.loops = QTreeView(), LoopTreeModel(self)
         self.table, self.trace = CopyTable(tr("Trace of the {name}", name=name)), TraceTableModel(self)
@@ -99,7 +99,7 @@ class RecordPane(QFrame):
         table.horizontalHeader().setMinimumSectionSize(28)
         for column, width in _TRACE_WIDTHS.items():
             table.setColumnWidth(column, width)
-        table.horizontalHeader().setSectionResizeMode(TraceColumn.ARGUMENTS, QHeaderView.ResizeMode.Stretch)
+        table.give_room(TraceColumn.ARGUMENTS, _LEAST_ARGUMENTS)
         table.verticalHeader().setDefaultSectionSize(24)
         tree.selectionModel().currentChanged.connect(self._choose_place)
         table.selectionModel().currentRowChanged.connect(self._choose_step)
@@ -116,8 +116,6 @@ class RecordPane(QFrame):
         words.setSpacing(1)
         words.addWidget(self.title)
         words.addWidget(self.facts)
-        for line in (self.title, self.facts):
-            line.setMinimumWidth(40)
         top = QHBoxLayout()
         top.addLayout(words, 1)
         top.addWidget(self.copy_button)

@@ -98,6 +98,21 @@ def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio, qtbot: QtBot
     assert tasks.states[0].trials == 0, "the workspace is another one now"
 
 
+def test_names_of_checkpoints_have_the_room_and_a_long_one_of_the_workspace_takes_none(
+    studio: Studio, qtbot: QtBot
+) -> None:
+    checkpoints, table = panel(studio), panel(studio).table
+    studio.window.resize(1920, 1080)
+    qtbot.waitUntil(lambda: table.viewport().width() > 1000, timeout=WAIT_MS)
+    assert table.columnWidth(CheckpointColumn.NAME) > 300
+    assert table.horizontalHeader().length() == table.viewport().width()
+    least, listing = checkpoints.minimumSizeHint().width(), studio.models.checkpoints.listing
+    assert listing is not None
+    studio.models.checkpoints.set_listing(replace(listing, workspace="/workspaces/" + "a_long_name_" * 20))
+    assert checkpoints._headline.text().startswith("a_long_name_")
+    assert checkpoints.minimumSizeHint().width() == least
+
+
 def test_children_stand_below_their_parents(studio: Studio) -> None:
     assert names(studio) == [
         "epyc-transformer-trained",

@@ -151,3 +151,17 @@ def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot:
     qtbot.keyClick(box, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
     assert tasks.task_trials == ((state.task.key, 128),)
+
+
+def test_a_long_name_leaves_room_for_the_facts_and_the_filter(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    opened, panel = studio.models.run.opened, studio.window.task_panel
+    assert opened is not None
+    network = replace(opened.network, name="a_name_as_exporters_write_them_" * 5)
+    studio.models.run.opened = replace(opened, network=network)
+    studio.window.resize(1024, 700)
+    studio.models.run.announce()
+    qtbot.waitUntil(lambda: "…" in panel._name.shown, timeout=WAIT_MS)
+    assert panel._facts.shown == panel._facts.text()
+    assert panel._filter.width() >= 130

@@ -8,7 +8,7 @@ import pytest
 import recorded_run
 import studio_engines
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
@@ -64,6 +64,21 @@ def test_recent_networks_are_opened_again_or_forgotten(open_studio: Open, qtbot:
     clear.trigger()
     qtbot.waitUntil(lambda: not menu.isEnabled(), timeout=WAIT_MS)
     assert settings.recent == ()
+
+
+def test_a_recent_network_far_down_is_named_as_far_as_there_is_room(
+    open_studio: Open, qtbot: QtBot, settings: Settings
+) -> None:
+    path = "/networks/" + "a_folder_with_a_long_name/" * 8 + "r&d.onnx"
+    settings.add_recent(path)
+    window = open_studio(studio_engines.playing).window
+    (link,) = (button for button in window.start_page.findChildren(QPushButton) if button.toolTip() == path)
+    qtbot.waitUntil(lambda: link.width() > 300, timeout=WAIT_MS)
+    assert link.text().startswith("r&&d.onnx") and "…" in link.text()
+    assert link.sizeHint().width() <= link.width()
+    with qtbot.waitSignal(window.open_requested) as wish:
+        link.click()
+    assert wish.args == [path]
 
 
 def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from tcl_core.schedule_events import SourceGenerated
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 TREE, TRACE, TENSORIR = 0, 1, 2
+ORIGIN = QPoint(0, 0)
 
 
 @pytest.fixture
@@ -31,6 +32,17 @@ def panel(models: StudioModels, qtbot: QtBot) -> SchedulesPanel:
     made.show()
     qtbot.waitExposed(made)
     return made
+
+
+def test_a_narrow_window_shows_every_choice_and_button(models: StudioModels, panel: SchedulesPanel) -> None:
+    show(models)
+    panel.resize(690, 300)
+    panel.grab()
+    assert panel.width() == 690
+    whole = panel.rect()
+    for part in (panel.steps, panel.compare, panel.pin_button, panel.what_if_button, panel.best_button):
+        assert part.isVisible() and whole.contains(part.geometry().translated(part.parentWidget().mapTo(panel, ORIGIN)))
+    assert panel.left.table.columnWidth(TraceColumn.ARGUMENTS) >= 100, "what a step is about can be read"
 
 
 def opened(tile: int, *, long: bool = False) -> Opened:
