@@ -122,18 +122,22 @@ def empty_best(states: Sequence[TaskState], task_key: str) -> str:
     return tr("Appears with this task's first record.") if task_key else tr("Appears once every task has a record.")
 
 
-def empty_scatter(states: Sequence[TaskState], task_key: str, unscored: int) -> str:
-    """What the scatter says while it is empty."""
+def empty_scatter(states: Sequence[TaskState], task_key: str, unscored: int, *, begun: bool) -> str:
+    """What the scatter says while it is empty, before a run of this session has `begun` and afterwards."""
     if unscored:
         return tr("{unscored:,} records so far were chosen before the cost model could score them.", unscored=unscored)
+    if begun:
+        awaited = tr("Each scored record of this run becomes a point here.")
+    else:
+        awaited = tr("Start a run: each scored record becomes a point here.")
     earlier = sum(state.trials for state in _shown(states, task_key))
     if earlier:
         return tr(
-            "Start a run: each scored record becomes a point here. Earlier runs measured {trials}; "
-            "`main.py records --workspace` lists them.",
+            "{awaited} Earlier runs measured {trials}; `main.py records --workspace` lists them.",
+            awaited=awaited,
             trials=quantities.candidates(earlier),
         )
-    return tr("Start a run: each scored record becomes a point here.")
+    return awaited
 
 
 def _shown(states: Sequence[TaskState], task_key: str) -> list[TaskState]:

@@ -59,7 +59,7 @@ class EstimatePlot(PlotFrame):
         )
         self._tokens, self._horizontal = LIGHT, horizontal
         self._plot.setLabel("left", tr("latency (ms)"))
-        self._curve = pg.PlotDataItem(stepMode="right", antialias=True)
+        self._curve = pg.PlotDataItem(stepMode="right", antialias=True, symbolPen=None, symbolSize=7)
         self._plot.addItem(self._curve)
         view = self._plot.getViewBox()
         view.setDefaultPadding(_PADDING)
@@ -81,6 +81,7 @@ class EstimatePlot(PlotFrame):
         self._tokens = tokens
         self.picker.apply_tokens(tokens)
         self._curve.setPen(pg.mkPen(tokens.tuned, width=2.2))
+        self._curve.setSymbolBrush(pg.mkBrush(tokens.tuned))
         for name, line in self._lines.items():
             self._colour_line(name, line)
 
@@ -95,7 +96,8 @@ class EstimatePlot(PlotFrame):
         self.show_values(["left"], shown=len(x) > 0 or bool(references))
         self.show_values(["bottom"], shown=len(x) > 0)
         height = np.log10(estimate_ms)
-        self._curve.setData(x, height)
+        # A line of one point is none: it is a dot until the next.
+        self._curve.setData(x, height, symbol="o" if len(x) == 1 else None)
         self.picker.set_points(np.array(x), height)
         self._show_references(dict(references))
 

@@ -82,7 +82,12 @@ def test_what_earlier_sessions_came_to_is_on_screen(studio: Studio, qtbot: QtBot
     ]
     assert studio.models.library.report == library_samples.report()
     assert len(studio.window.plots_panel.estimate_plot.lines) == 3
-    assert "Earlier runs measured 48 candidates" in plots.score_plot.plot.hint
+    asked, told = "Start a run: each scored record", " becomes a point here. Earlier runs measured 48 candidates"
+    assert plots.score_plot.plot.hint.startswith(asked + told)
+    studio.models.run.activity = Activity.RUNNING
+    plots._redraw_scores()
+    assert plots.score_plot.plot.hint.startswith("Each scored record of this run" + told), "it is on already"
+    studio.models.run.activity = Activity.READY
     plots.select_task(first)
     assert "goes on from the best of earlier runs" in plots.estimate_plot.plot.hint
     assert studio.models.scores.records.best_s(first) == 1e-3

@@ -175,6 +175,16 @@ def test_the_two_names_at_the_roof_do_not_lie_on_each_other(narrow: Show, width:
     assert not drawn_in(roof, roof._peak).intersects(drawn_in(roof, roof._bandwidth))
 
 
+def test_the_first_record_is_a_dot_until_there_is_a_line(narrow: Show) -> None:
+    plot = EstimatePlot(str)
+    plot.show_estimate(np.array([0.0]), np.array([17.0]), ())
+    narrow(plot)
+    assert plot._curve.scatter.isVisible() and len(plot._curve.scatter.points()) == 1
+    plot.show_estimate(np.array([0.0, 2.0]), np.array([17.0, 16.0]), ())
+    plot.grab()
+    assert not plot._curve.scatter.isVisible()
+
+
 def test_an_empty_estimate_can_be_drawn(qtbot: QtBot) -> None:
     plot = EstimatePlot(str)
     qtbot.addWidget(plot)
