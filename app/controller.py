@@ -280,7 +280,7 @@ class Controller(QObject):
 
     def _finished(self, event: events.Finished) -> None:
         run = self._models.run
-        run.end_run(event.reason)
+        run.end_run(event)
         run.outcome = wording.ending(event)
         self._models.stage_times.finish(event)
         self._models.tasks.set_active("")

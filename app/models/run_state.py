@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.translation import later, tr
 from tcl_core.domain import ImportReport, Network, Platform, Stage
-from tcl_core.events import Progress
+from tcl_core.events import Finished, Progress
 
 
 class Activity(StrEnum):
@@ -132,11 +132,13 @@ class RunState(QObject):
         self.phase = tr("Starting")
         self.stage = None
 
-    def end_run(self, reason: str) -> None:
-        """A run ended, for the reason that `Finished` gives: its bar is full, unless something cut it short."""
+    def end_run(self, finished: Finished) -> None:
+        """A run ended: its bar is full, unless something cut it short, and its clock stands where the run says."""
         self.activity = Activity.READY
-        if self.progress is not None and reason not in _CUT_SHORT:
-            self.progress = replace(self.progress, fraction=1.0)
+        if self.progress is not None:
+            fraction = self.progress.fraction if finished.reason in _CUT_SHORT else 1.0
+            elapsed_s = max(self.progress.elapsed_s, finished.seconds)
+            self.progress = replace(self.progress, fraction=fraction, elapsed_s=elapsed_s)
 
     def announce(self) -> None:
         """Tell the views."""

@@ -116,12 +116,11 @@ def heartbeat(age_s: float) -> str:
 
 def ending(finished: Finished) -> str:
     """How a run ended, one sentence."""
-    return tr(
-        "Finished after {seconds} and {trials}: {reason}.",
-        seconds=quantities.clock(finished.seconds),
-        trials=quantities.trials(finished.trials),
-        reason=end_reason(finished.reason),
-    )
+    seconds, trials = quantities.clock(finished.seconds), quantities.trials(finished.trials)
+    if finished.reason == "stopped":
+        return tr("Stopped after {seconds} and {trials}; everything measured is kept.", seconds=seconds, trials=trials)
+    reason = end_reason(finished.reason)
+    return tr("Finished after {seconds} and {trials}: {reason}.", seconds=seconds, trials=trials, reason=reason)
 
 
 def end_reason(reason: str) -> str:

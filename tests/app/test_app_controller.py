@@ -346,4 +346,5 @@ def test_the_bar_is_full_when_a_run_came_to_its_own_end(desk: Desk, reason: str,
     desk.tell(began, progress, replace(finished, reason=reason, library=None))
     assert progress.fraction == 0.5
     assert desk.models.run.activity is Activity.READY
-    assert desk.models.run.progress == replace(progress, fraction=fraction)
+    assert finished.seconds > progress.elapsed_s, "time has gone by since the last word of the run"
+    assert desk.models.run.progress == replace(progress, fraction=fraction, elapsed_s=finished.seconds)

@@ -67,6 +67,8 @@ def test_the_window_speaks_the_language(shouted: QApplication, open_studio: Call
         reason="trials", trials=1200, failed=0, seconds=61.0, seconds_by_stage=(), candidates_scored=0, library=None
     )
     assert wording.ending(finished) == "¡Finished after 1:01 and ¡1,200 trials: ¡all trials were used."
+    stopped = wording.ending(replace(finished, reason="stopped"))
+    assert stopped == "¡Stopped after 1:01 and ¡1,200 trials; everything measured is kept."
 
 
 @pytest.mark.parametrize("activity", [Activity.RUNNING, Activity.CHECKING, Activity.TEACHING])

@@ -131,7 +131,7 @@ def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot)
     window.actions_.stop.trigger()
     assert run.activity is Activity.STOPPING
     until(qtbot, studio, Activity.READY)
-    assert "stopped" in run.outcome
+    assert run.outcome.startswith("Stopped after")
     assert studio.engine.generation == 1
 
 
