@@ -12,6 +12,7 @@
 ``views/``                one panel each; takes its model, emits intents, computes nothing
 ``widgets/``              plots and small parts that views are made of
 ``theme``, ``icons``      one set of colour tokens for palette, style sheet, plots and icons
+``text_scale``            how large the desktop's text is, for sizes in pixels
 ``desktop``               opens files and folders in the desktop's own programs
 ``settings``              what is remembered between starts
 ``heartbeat``             how late the event loop gets

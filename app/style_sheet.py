@@ -41,12 +41,12 @@ QFrame#banner QToolButton { background: transparent; border: 1px solid transpare
 QFrame#banner QToolButton:hover { background: $raised; border-color: $border; }
 QFrame#banner QToolButton:focus { border-color: $accent; }
 QFrame#line { background: $border; border: none; max-height: 1px; min-height: 1px; }
-QLabel#title { font-size: 22px; font-weight: 600; }
-QLabel#headline { font-size: 15px; font-weight: 600; }
+QLabel#title { font-size: ${title}px; font-weight: 600; }
+QLabel#headline { font-size: ${headline}px; font-weight: 600; }
 QLabel#section { font-weight: 600; }
 QLabel#muted { color: $muted; }
 QLabel#warn { color: $warn; }
-QLabel#figure { font-size: 17px; font-weight: 600; }
+QLabel#figure { font-size: ${figure}px; font-weight: 600; }
 QTableView, QTreeView, QPlainTextEdit, QListView { background: $surface; border: 1px solid $border; border-radius: 5px;
     selection-background-color: $selection; selection-color: $text; gridline-color: $border; }
 QTableView, QTreeView { outline: none; }
@@ -122,6 +122,10 @@ QSplitter::handle { background: transparent; }
 """)
 
 
-def style_sheet(tokens: Tokens) -> str:
-    """The application's style sheet in these colours."""
-    return _TEMPLATE.substitute(asdict(tokens))
+_SIZES_PX = {"title": 22, "headline": 15, "figure": 17}
+
+
+def style_sheet(tokens: Tokens, scale: float = 1.0) -> str:
+    """The application's style sheet in these colours; `scale` as of `text_scale`."""
+    sizes = {role: round(size * scale) for role, size in _SIZES_PX.items()}
+    return _TEMPLATE.substitute(asdict(tokens), **sizes)

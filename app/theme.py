@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.icons import ICONS
 from app.style_sheet import style_sheet
+from app.text_scale import text_scale
 from app.tokens import DARK, LIGHT, Tokens
 
 
@@ -98,7 +99,7 @@ class Theme(QObject):
             QDir.setSearchPaths("icons", [str(ICONS)])  # for `url(icons:...)` in the style sheet
             application.setStyle("Fusion")
             application.setPalette(palette(self._tokens))
-            application.setStyleSheet(style_sheet(self._tokens))
+            application.setStyleSheet(style_sheet(self._tokens, text_scale(application.font())))
         self.changed.emit(self._tokens)
 
     def _follow_system(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
@@ -33,7 +34,7 @@ from app.widgets.parts import ElidedLabel, EmptyState, label
 from tcl_core.checkpoint_events import CheckpointFacts
 from tcl_core.domain import Platform
 
-_WIDTHS = {
+_WIDTHS: Mapping[int, int] = {
     CheckpointColumn.KIND: 92,
     CheckpointColumn.TOP1: 56,
     CheckpointColumn.TOP5: 56,
@@ -114,8 +115,7 @@ class CheckpointsPanel(QWidget):
         table = self.table
         table.setModel(self._checkpoints)
         table.horizontalHeader().setMinimumSectionSize(48)
-        for column, width in _WIDTHS.items():
-            table.setColumnWidth(column, width)
+        table.set_widths(_WIDTHS)
         table.give_room(CheckpointColumn.NAME, _LEAST_NAME)
         table.setItemDelegateForColumn(CheckpointColumn.NAME, self._lineage)
         self._stack.addWidget(self._empty)

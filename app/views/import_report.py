@@ -35,8 +35,7 @@ class ImportReportView(QWidget):
         self.issue_table = CopyTable(tr("What the import noticed"))
         self.issue_table.setModel(issues)
         header = self.issue_table.horizontalHeader()
-        for column, width in enumerate((190, 120)):
-            self.issue_table.setColumnWidth(column, width)
+        self.issue_table.set_widths({0: 190, 1: 120})
         for column in (2, 3):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         nothing = label(tr("The import noticed nothing unusual: every node is compiled."), "muted", wrap=True)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QMenu, QPushButton, QVBoxLayo
 from app.icons import icon
 from app.models.library_state import LibraryState
 from app.models.run_state import RunState
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.views.past_runs import PastRunsButton
@@ -16,6 +17,7 @@ from app.widgets.tolerance_fields import ToleranceFields
 
 RUNNERS = ((later("Python: run.py"), "run.py"), (later("C++: run.cpp"), "run.cpp"))
 """Files of a bundle that run its library, by how they are offered."""
+_WIDTH = 316
 _NO_TOLERANCE = later("A tolerance is a number from 0, such as 1e-3.")
 _NOT_EXPORTED = later("Export the library first: a runner runs the bundle it lies in.")
 
@@ -96,7 +98,7 @@ class LibraryActions(QFrame):
         layout.addLayout(grid)
         layout.addWidget(self._why)
         layout.addStretch()
-        self.setFixedWidth(316)
+        self.setFixedWidth(round(_WIDTH * text_scale(self.font())))
 
     def refresh(self) -> None:
         """Enable what can be done now, and say why the rest cannot."""

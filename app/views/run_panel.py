@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -27,7 +27,7 @@ from app.views.run_form import RunForm
 from app.widgets.parts import label, line
 
 _LEAST_WIDTH = 290
-"""In pixels: below this fields and buttons are cut off, whatever room the plots would like."""
+"""In pixels: below this fields and buttons are cut off, whatever room the plots would like. More for larger text."""
 
 
 class RunPanel(QWidget):
@@ -103,12 +103,7 @@ class RunPanel(QWidget):
         layout.addLayout(self._figure_grid())
         layout.addWidget(self._heartbeat)
         layout.addStretch()
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(content)
-        scroll.setMinimumWidth(_LEAST_WIDTH)
+        scroll = _Column(content)
         scroll.setAccessibleName(tr("Run"))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -242,3 +237,21 @@ class RunPanel(QWidget):
         self._icons = tokens
         self._draw_hold()
         self._stop.setIcon(icon("stop", tokens.text, tokens.disabled))
+
+
+class _Column(QScrollArea):
+    """Scrolls up and down, and is never narrower than what it holds: the desktop's text may be large."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setMinimumWidth(_LEAST_WIDTH)
+        self.setWidget(content)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802  Qt's name
+        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
+            need = watched.minimumSizeHint().width() + self.verticalScrollBar().sizeHint().width()
+            self.setMinimumWidth(max(_LEAST_WIDTH, need))
+        return super().eventFilter(watched, event)

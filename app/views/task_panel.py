@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import QItemSelection, QModelIndex, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
@@ -25,7 +27,7 @@ from app.widgets.limit_delegate import LimitDelegate, TrialsBox
 from app.widgets.parts import ElidedLabel, EmptyState, label
 from app.widgets.share_delegate import ShareDelegate
 
-_WIDTHS = {
+_WIDTHS: Mapping[int, int] = {
     TaskColumn.WEIGHT: 60,
     TaskColumn.FLOPS: 64,
     TaskColumn.INTENSITY: 80,
@@ -96,8 +98,7 @@ class TaskPanel(QWidget):
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of tasks differ at their ends
         table.sortByColumn(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
         table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)
-        for column, width in _WIDTHS.items():
-            table.setColumnWidth(column, width)
+        table.set_widths(_WIDTHS)
         table.give_room(TaskColumn.TASK, _LEAST_NAME)
         table.setItemDelegateForColumn(TaskColumn.LIMIT, self._limits)
         table.setEditTriggers(

@@ -77,8 +77,7 @@ class WhatIfPanel(QWidget):
         self.reset.setToolTip(tr("Take the opened record's decisions again; this can be undone"))
         self.table.setModel(self._what_if.made)
         self.table.horizontalHeader().setMinimumSectionSize(28)
-        for column, width in _WIDTHS.items():
-            self.table.setColumnWidth(column, width)
+        self.table.set_widths(_WIDTHS)
         self.table.give_room(_CHANGED, _LEAST_CHANGED)
         self.open_button.setToolTip(tr("Show the selected what-if in the schedules panel"))
         self.take_button.setToolTip(tr("Turn the decisions to those of the selected what-if; this can be undone"))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
+
+from app.text_scale import text_scale
 
 
 class CopyTable(QTableView):
@@ -28,9 +32,14 @@ class CopyTable(QTableView):
         self._roomy: tuple[int, int] | None = None
         self.horizontalHeader().sectionResized.connect(self._section_resized)
 
+    def set_widths(self, widths: Mapping[int, int]) -> None:
+        """Widths of columns in pixels; more where the desktop's text is larger."""
+        for column, width in widths.items():
+            self.setColumnWidth(column, round(width * text_scale(self.font())))
+
     def give_room(self, column: int, least: int) -> None:
         """A column has what the others leave, and enough to be read: the table scrolls rather than cut it shorter."""
-        self._roomy = column, least
+        self._roomy = column, round(least * text_scale(self.font()))
         self._make_room()
 
     def _make_room(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSignalBlocker, Qt, Signal
@@ -35,7 +36,7 @@ from app.widgets.copy_table import CopyTable
 from app.widgets.parts import ElidedLabel, label
 from tcl_core.schedule_events import CodeText
 
-_TRACE_WIDTHS = {
+_TRACE_WIDTHS: Mapping[int, int] = {
     TraceColumn.NUMBER: 42,
     TraceColumn.PRIMITIVE: 128,
     TraceColumn.DECISION: 78,
@@ -97,8 +98,7 @@ class RecordPane(QFrame):
         table.setItemDelegateForColumn(TraceColumn.SCORE, self._bars)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.horizontalHeader().setMinimumSectionSize(28)
-        for column, width in _TRACE_WIDTHS.items():
-            table.setColumnWidth(column, width)
+        table.set_widths(_TRACE_WIDTHS)
         table.give_room(TraceColumn.ARGUMENTS, _LEAST_ARGUMENTS)
         table.verticalHeader().setDefaultSectionSize(24)
         tree.selectionModel().currentChanged.connect(self._choose_place)

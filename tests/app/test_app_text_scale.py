@@ -1,0 +1,55 @@
+"""A desktop with large text: nothing is cut where sizes are written in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import studio_engines
+from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea
+from pytestqt.qtbot import QtBot
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+from app.models.task_columns import TaskColumn
+from app.style_sheet import style_sheet
+from app.text_scale import text_scale
+from app.tokens import LIGHT
+
+WAIT_MS = 20_000
+Open = Callable[[EngineTarget], Studio]
+
+
+@pytest.fixture
+def large(qapp: QApplication) -> Iterator[float]:
+    """Text half as large again as usual."""
+    before = qapp.font()
+    font = qapp.font()
+    font.setPixelSize(18)
+    qapp.setFont(font)
+    yield 1.5
+    qapp.setFont(before)
+
+
+def test_larger_text_has_larger_headings(qapp: QApplication, large: float) -> None:
+    assert text_scale(qapp.font()) == large
+    assert "QLabel#title { font-size: 33px;" in style_sheet(LIGHT, large)
+    font = qapp.font()
+    font.setPixelSize(8)
+    assert text_scale(font) == 1.0
+
+
+@pytest.mark.usefixtures("large")
+def test_large_text_widens_the_run_panel_columns_and_buttons(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    (area,) = window.run_panel.findChildren(QScrollArea)
+    qtbot.waitUntil(lambda: area.widget().width() <= area.viewport().width(), timeout=WAIT_MS)
+    table = window.task_panel.table
+    header = table.horizontalHeader()
+    for column in TaskColumn:
+        words = str(table.model().headerData(column, header.orientation()))
+        assert header.fontMetrics().horizontalAdvance(words) < table.columnWidth(column), words
+    window.show_panel("library")
+    actions = window.library_panel.actions_
+    for button in actions.findChildren(QPushButton):
+        assert button.width() >= button.minimumSizeHint().width() or not button.isVisible(), button.text()
