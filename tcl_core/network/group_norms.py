@@ -16,73 +16,38 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 
-from tcl_core.network.nodes import GROUP_NORM, OWN, STANDARD, attributes_of, opset_of
-from tcl_core.network.shapes import known_sizes
-from tcl_core.network.skeleton import with_shapes
+from tcl_core.network.contributed_forms import New, Stays
+from tcl_core.network.nodes import GROUP_NORM, OWN, attributes_of
 
-_GROUPS_BY_CHANNEL: Final = 21
-"""Opset before which scale and bias were of groups, not of channels; the operator is not valid there any more."""
+_BY_CHANNEL: Final = 21
+"""Opset before which scale and bias are of groups, not of channels; the standard withdrew the operator there."""
 _EPSILON = 1e-5
 _INSTANCES = "InstanceNormalization"
 _Found = tuple[Any, Any] | None
 """What a node computes its result from: another node, and a constant."""
 
 
-def spell_out_group_norms(model: Any) -> Any:
-    """A copy without those of float32 whose sizes are known; the model itself where it has none."""
-    if opset_of(model) < _GROUPS_BY_CHANNEL or not any(_is_group_norm(node) for node in model.graph.node):
-        return model
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    inferred = with_shapes(model).graph
-    sizes = known_sizes(inferred)
-    floats = {
-        value.name
-        for value in (*inferred.input, *inferred.value_info, *inferred.output)
-        if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
-    }
-    del made.graph.node[:]
-    for node in model.graph.node:
-        size = sizes.get(node.input[0], ()) if _is_group_norm(node) else ()
-        if len(size) > 2 and min(size) > 0 and node.input[0] in floats:
-            _spell_out(made.graph, node, size)
-        else:
-            made.graph.node.append(node)
-    return made
-
-
-def _is_group_norm(node: Any) -> bool:
-    return node.op_type == "GroupNormalization" and node.domain in STANDARD
-
-
-def _spell_out(graph: Any, node: Any, size: tuple[int, ...]) -> None:
-    """Five nodes for one.
-
-    Args:
-        size: [batch, channels, ...] of the input.
-    """
-    attributes = attributes_of(node)
+def group_norm(new: New) -> None:
+    """Of float32, [batch, channels, ...]."""
+    value, scale, bias = new.inputs(3)
+    size, maker, attributes = new.sizes.get(value, ()), new.maker, new.attributes
     groups = int(attributes["num_groups"])
-    value, result = node.input[0], node.output[0]
+    if len(size) < 3 or min(size) < 1 or size[1] % groups:
+        raise Stays
+    new.number(0)  # float32 alone
 
-    def constant(word: str, array: Any) -> str:
-        graph.initializer.append(onnx.numpy_helper.from_array(array, f"{result}.{word}"))
-        return f"{result}.{word}"
+    def by_channel(part: str) -> str:
+        if new.opset < _BY_CHANNEL:
+            each = maker.weight(np.array([groups, size[1] // groups]))
+            part = maker.node("Expand", maker.reshape(part, groups, 1), each)
+        return maker.reshape(part, -1, *[1] * (len(size) - 2))
 
-    def add(operator: str, inputs: list[str], **given: Any) -> str:
-        last = operator == "Add"
-        output = result if last else f"{result}.{operator.lower()}{len(graph.node)}"
-        name = node.name if last else f"{node.name}.{operator.lower()}{len(graph.node)}"
-        graph.node.append(onnx.helper.make_node(operator, inputs, [output], name=name, **given))
-        return output
-
-    by_channel = constant("by_channel", np.array([-1, *[1] * (len(size) - 2)], np.int64))
-    value = add("Reshape", [value, constant("groups", np.array([size[0], groups, -1], np.int64))])
-    plain = [constant("one", np.ones(groups, np.float32)), constant("zero", np.zeros(groups, np.float32))]
-    value = add("InstanceNormalization", [value, *plain], epsilon=attributes.get("epsilon", _EPSILON))
-    value = add("Reshape", [value, constant("size", np.array(size, np.int64))])
-    value = add("Mul", [value, add("Reshape", [node.input[1], by_channel])])
-    add("Add", [value, add("Reshape", [node.input[2], by_channel])])
+    plain = (maker.weight(np.full(groups, number, np.float32)) for number in (1, 0))
+    grouped = maker.reshape(value, size[0], groups, -1)
+    normalised = maker.node(_INSTANCES, grouped, *plain, epsilon=attributes.get("epsilon", _EPSILON))
+    scaled = maker.node("Mul", maker.reshape(normalised, *size), by_channel(scale))
+    maker.node("Add", scaled, by_channel(bias), output=new.output)
+    maker.nodes[-1].name = new.node.name  # which is restored in its place
 
 
 def restore_group_norms(

@@ -16,7 +16,6 @@ from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
 from tcl_core.network.few_bits import OPERATOR
 from tcl_core.network.functions import inline_local, inline_standard
-from tcl_core.network.group_norms import spell_out_group_norms
 from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches
 from tcl_core.network.opsets import raise_opset
 from tcl_core.network.recurrent import RECURRENT, obstacle
@@ -63,8 +62,7 @@ def spell_out(model: Any, *, on_cpu: bool = False) -> Any:
     """
     light = without_weights(model)
     kept = {tensor.name for tensor in model.graph.initializer} if on_cpu else set()
-    standard = spell_out_whole_numbers(spell_out_nodes(inline_local(light), kept))
-    made = spell_out_group_norms(raise_opset(standard))
+    made = raise_opset(spell_out_whole_numbers(spell_out_nodes(inline_local(light), kept)))
     tried: set[str] = set()
     # A definition may hold operators that again are lacking.
     while lacking := {node.op_type for node in unsupported_nodes(made) if node.domain in STANDARD} - tried:

@@ -37,6 +37,8 @@ _FORMS: dict[str, Callable[[New], None]] = {
     "MultiHeadAttention": multi_head_attention,
     "RotaryEmbedding": rotary_embedding,
 }
+_WITHDRAWN = frozenset({"GroupNormalization"})
+"""What the standard withdrew from opsets in which onnxruntime still has it."""
 
 
 def spell_out_nodes(model: Any, weights: Collection[str] = ()) -> Any:
@@ -57,7 +59,11 @@ def spell_out_nodes(model: Any, weights: Collection[str] = ()) -> Any:
 
 def in_default_domain(node: Any, opset: int) -> bool:
     """Whether a node is one that onnxruntime has in the standard's domain, and the standard of that opset has not."""
-    return node.domain in STANDARD and node.op_type in DEFAULT_FORMS and not onnx.defs.has(node.op_type, opset, "")
+    if node.domain not in STANDARD:
+        return False
+    if not onnx.defs.has(node.op_type, opset, ""):
+        return node.op_type in DEFAULT_FORMS
+    return node.op_type in _WITHDRAWN and bool(onnx.defs.get_schema(node.op_type, opset, "").deprecated)
 
 
 def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
@@ -115,8 +121,7 @@ def _constants(model: Any) -> dict[str, Any]:
 
 
 def _spelling(node: Any, opset: int) -> Callable[[New], None] | None:
-    if in_default_domain(node, opset):
-        return DEFAULT_FORMS[node.op_type]
     if node.domain in STANDARD:
-        return STANDARD_FORMS.get(node.op_type)
+        lacking = DEFAULT_FORMS.get(node.op_type) if in_default_domain(node, opset) else None
+        return lacking or STANDARD_FORMS.get(node.op_type)
     return _FORMS.get(node.op_type) if node.domain == CONTRIBUTED else None

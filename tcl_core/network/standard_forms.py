@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from tcl_core.network.contributed_forms import AXES_BY_INPUT, New, Stays
+from tcl_core.network.group_norms import group_norm
 from tcl_core.network.maker import Array, Maker
 
 _AXIS_BY_INPUT = 20
@@ -243,6 +244,7 @@ STANDARD_FORMS: dict[str, Callable[[New], None]] = {
     "Col2Im": _picture_of_blocks,
     "DFT": _transform,
     "DeformConv": _deformed_convolution,
+    "GroupNormalization": group_norm,
     "LpNormalization": _normalisation,
     "RMSNormalization": _norm_of_everything,
     "STFT": _short_time_transform,

@@ -13,6 +13,7 @@ import tvm
 from tvm import relax
 
 from tcl_core.config import NetworkConfig
+from tcl_core.errors import UserError
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 from tcl_core.network.nodes import GROUP_NORM, OWN
@@ -154,3 +155,28 @@ def test_sizes_are_known_behind_one_as_before_it(tools: Any) -> None:
     ]
     ends = [tools.value("x", size)], [tools.value("y", size)]
     tools.compared(tools.save(tools.model(nodes, *ends, weights, opset=21)))
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("opset", [18, 20])
+def test_before_opset_21_scale_and_bias_are_of_groups(tools: Any, opset: int, constant: bool) -> None:
+    """The standard withdrew the operator from these opsets, and onnxruntime runs it."""
+    size, groups = [2, 6, 4, 3], 3
+    generator = np.random.default_rng(2)
+    weights = [tools.tensor(name, generator.uniform(0.5, 1.5, groups).astype(np.float32)) for name in ("s", "b")]
+    nodes = [tools.node("GroupNormalization", ["x", "s", "b"], ["y"], name="norm", num_groups=groups, epsilon=0.1)]
+    inputs = [tools.value("x", size), *(tools.value(name, [groups]) for name in ("s", "b") if not constant)]
+    model = tools.model(nodes, inputs, [tools.value("y", size)], weights if constant else (), opset=opset)
+    path = tools.save(model)
+    if constant:
+        simplified = simplify(spell_out(load_network(path, NetworkConfig()).model), on_cpu=True).model
+        assert [(node.domain, node.op_type) for node in simplified.graph.node] == [(OWN, GROUP_NORM)]
+    tools.compared(path)
+
+
+def test_in_opsets_that_never_had_one_it_is_named(tools: Any) -> None:
+    nodes = [tools.node("GroupNormalization", ["x", "s", "b"], ["y"], name="norm", num_groups=2)]
+    weights = [tools.tensor(name, np.ones(2, np.float32)) for name in ("s", "b")]
+    model = tools.model(nodes, [tools.value("x", [1, 4, 2])], [tools.value("y", [1, 4, 2])], weights, opset=17)
+    with pytest.raises(UserError, match="Node 'norm' uses operator GroupNormalization, which opset 17 does not have"):
+        load_network(tools.save(model), NetworkConfig())

@@ -176,10 +176,10 @@ def test_an_unknown_operator_is_named(tools: Any) -> None:
 
 
 def test_an_operator_that_an_opset_withdrew_is_named(tools: Any) -> None:
-    parts = [tools.tensor(name, np.ones(2, np.float32)) for name in ("scale", "bias")]
-    node = tools.node("GroupNormalization", ["x", "scale", "bias"], ["y"], name="norm", num_groups=2)
-    model = tools.model([node], [tools.value("x", [1, 4, 2])], [tools.value("y", [1, 4, 2])], parts)
-    assert "Node 'norm' uses operator GroupNormalization, which opset 18 does not have" in refusal(tools.save(model))
+    scales = tools.tensor("scales", np.full(3, 2, np.float32))
+    node = tools.node("Upsample", ["x", "scales"], ["y"], name="old")
+    model = tools.model([node], [tools.value("x", [1, 4, 2])], [tools.value("y", [2, 8, 4])], [scales])
+    assert "Node 'old' uses operator Upsample, which opset 18 does not have" in refusal(tools.save(model))
 
 
 @pytest.mark.parametrize("kind", ["BFLOAT16", "FLOAT8E5M2", "INT4", "COMPLEX64"])
