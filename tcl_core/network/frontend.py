@@ -17,6 +17,7 @@ from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from tcl_core.network import few_bits
+from tcl_core.network.constants import constant_array
 from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
 from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
 from tcl_core.own_operators.maxima import greatest
@@ -280,6 +281,40 @@ def _hyperbolic(node: _Node) -> Any:
     return node.value(relax.op.where(near, node.value(relax.op.multiply(value, series)), whole))
 
 
+def _chosen_boxes(node: _Node) -> Any:
+    """How many there may be and both thresholds have to be constants: the frontend takes 0, 0.5 and 0 for others, and
+    for what is left out. It drops a box that overlaps another one by just the threshold, which is to stay.
+
+    TVM takes a score of 0 or less for one that is dropped already. Where such ones count, ranks stand in for them.
+    """
+    boxes, scores, *limits = (*node.inputs, None, None, None)[:5]
+    most, overlap, least = (
+        default if each is None else _number_of(each, what)
+        for each, (what, default) in zip(limits, _LIMITS, strict=True)
+    )
+    count = int(scores.ty.shape.values[2])
+    above = np.nextafter(np.float32(overlap), np.float32(np.inf))
+    if least < 0:
+        kept = node.value(relax.op.greater(scores, relax.const(least, "float32")))
+        order = node.value(relax.op.argsort(scores, axis=2, descending=True))
+        place = node.value(relax.op.argsort(order, axis=2), "float32")
+        ranks = node.value(relax.op.subtract(relax.const(float(count), "float32"), place))
+        scores, least = node.value(relax.op.where(kept, ranks, relax.const(0.0, "float32"))), 0.0
+    within = (np.array(min(max(most, 0), count), np.int64), above, np.float32(least))
+    return node.convert([boxes, scores, *map(relax.const, within)])
+
+
+_LIMITS = (("number of boxes", 0), ("greatest overlap", 0.0), ("least score", -np.inf))
+"""Of the boxes that are chosen, and what they are where nothing is said."""
+
+
+def _number_of(value: Any, what: str) -> Any:
+    array = constant_array(value, lambda _: None)
+    if array is None:
+        raise ValueError(f"its {what} is no constant")
+    return array.item()
+
+
 def _roi_align(node: _Node) -> Any:
     if node.opset >= _HALF_PIXELS and node.attrs.get("coordinate_transformation_mode") in _HALF:
         raise ValueError("its boxes are read at whole pixels, not at half ones")
@@ -296,6 +331,7 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "Dropout": _dropout,
     "IsInf": _is_inf,
     "LayerNormalization": _layer_normalization,
+    "NonMaxSuppression": _chosen_boxes,
     "OneHot": _one_hot,
     "Pow": _power,
     "ReduceMax": _reduce_max,

@@ -92,6 +92,59 @@ def test_regions_that_are_read_otherwise_are_refused_by_name(
         module_of(tools.save(model))
 
 
+LIMITS = ("most", "overlap", "least")
+
+
+def chosen(tools: Any, data: tuple[Any, Any], limits: dict[str, Any], given: str = "") -> Any:
+    """A choice of boxes by constants, one of which may be an input; how many there are is told by onnxruntime."""
+    weights = {name: np.array([limit], np.int64 if name == "most" else np.float32) for name, limit in limits.items()}
+    names = ["boxes", "scores", *(name if name in limits else "" for name in LIMITS)]
+    inputs = [tools.value(name, array.shape) for name, array in zip(names, data, strict=False)]
+    inputs += [tools.value(given, [1], INT64 if given == "most" else FLOAT)] if given else []
+    node = tools.node("NonMaxSuppression", names, ["y"], name="choice")
+    constants = [tools.tensor(*each) for each in weights.items() if each[0] != given]
+    model = tools.model([node], inputs, [tools.value("y", [None, 3], INT64)], constants)
+    feeds = dict(zip(names, data, strict=False)) | ({given: weights[given]} if given else {})
+    (found,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = len(found)
+    return model
+
+
+def boxes_and_scores() -> tuple[Any, Any]:
+    """Boxes between the points of a grid, so that many overlap by the same share; scores of both signs."""
+    generator = np.random.default_rng(0)
+    corner = generator.integers(0, 5, (2, 20, 2))
+    boxes = np.concatenate([corner, corner + generator.integers(1, 3, corner.shape)], axis=2)
+    return boxes.astype(np.float32) / 4, generator.uniform(-1, 1, (2, 3, 20)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"most": 5, "overlap": 0.5, "least": 0.1},
+        {"most": 20, "overlap": 1 / 3, "least": 0.0},
+        {"most": 20, "overlap": 0.0, "least": -0.5},
+        {"most": 2**62, "overlap": 1.0},
+        {"most": 20, "least": 0.1},
+        {"most": 20},
+    ],
+)
+def test_boxes_are_chosen_as_the_standard_says(tools: Any, limits: dict[str, Any]) -> None:
+    data = boxes_and_scores()
+    found = agree(tools.save(chosen(tools, data, limits)), *data)
+    assert len(found[0]) > 4
+
+
+@pytest.mark.parametrize(
+    ("given", "what"), [("most", "number of boxes"), ("overlap", "greatest overlap"), ("least", "least score")]
+)
+def test_a_choice_of_boxes_by_what_comes_in_is_refused_by_name(tools: Any, given: str, what: str) -> None:
+    """The frontend would take some other number for it."""
+    model = chosen(tools, boxes_and_scores(), {"most": 5, "overlap": 0.5, "least": 0.1}, given)
+    with pytest.raises(UserError, match=rf"'choice' \(NonMaxSuppression\) .* its {what} is no constant"):
+        module_of(tools.save(model))
+
+
 @pytest.mark.parametrize("attributes", [{}, {"detect_negative": 0}, {"detect_positive": 0}])
 def test_one_sign_of_infinity_may_be_asked_for(tools: Any, attributes: dict[str, int]) -> None:
     model = tools.model(
