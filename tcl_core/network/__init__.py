@@ -12,6 +12,7 @@ module                    what it does
 ``functions``             operators that the standard spells out, spelled out                        (onnx)
 ``simpler_nodes``         operators that the frontend lacks, in simpler ones                         (onnx)
 ``standard_forms``        what each of the standard's is                                             (onnx)
+``scaled_blocks``         the same of quantisation by blocks, and to few bits                          (onnx)
 ``contributed_forms``     the same of onnxruntime's own                                              (onnx)
 ``contributed_heads``     the same of its attention                                                  (onnx)
 ``contributed_groups``    the same of one with several heads for each of keys and values             (onnx)

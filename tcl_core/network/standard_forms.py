@@ -16,6 +16,7 @@ import onnx
 from tcl_core.network.contributed_forms import AXES_BY_INPUT, New, Stays
 from tcl_core.network.group_norms import group_norm
 from tcl_core.network.maker import Array, Maker
+from tcl_core.network.scaled_blocks import dequantized, quantized
 
 _AXIS_BY_INPUT = 20
 """Opset from which `DFT` takes its axis as an input."""
@@ -244,8 +245,10 @@ STANDARD_FORMS: dict[str, Callable[[New], None]] = {
     "Col2Im": _picture_of_blocks,
     "DFT": _transform,
     "DeformConv": _deformed_convolution,
+    "DequantizeLinear": dequantized,
     "GroupNormalization": group_norm,
     "LpNormalization": _normalisation,
+    "QuantizeLinear": quantized,
     "RMSNormalization": _norm_of_everything,
     "STFT": _short_time_transform,
     "TensorScatter": _written_cache,
