@@ -53,7 +53,8 @@ def onnxruntime_contender(
         model: path or serialised `onnx.ModelProto`.
         exact: with sums of products of bytes that do not saturate. By default two of them share 16 bits on a processor
             without VNNI, where they are quicker and can be cut off (onnxruntime 1.32, `session.x64quantprecision`).
-            And with products by weights of few bits that do not round their rows to bytes, where a file allows it.
+            And with products by weights of few bits that do not round their rows to bytes, where a file allows it and
+            where it makes them of weights that are scaled first.
     """
     import onnxruntime
 
@@ -64,6 +65,7 @@ def onnxruntime_contender(
     if exact:
         options.log_severity_level = _NOTHING_BUT_FATAL  # who asks for it goes on where it cannot be made
         options.add_session_config_entry("session.x64quantprecision", "1")
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
         model = _without_roundings(model)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feed = dict(inputs)

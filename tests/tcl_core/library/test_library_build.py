@@ -147,25 +147,23 @@ def test_a_target_without_code_generation_is_a_sentence(imported: Any) -> None:
 
 
 @pytest.mark.parametrize("as_file", [False, True])
-def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, as_file: bool) -> None:
+@pytest.mark.parametrize("operator", ["MatMulNBits", "DequantizeLinear"])
+def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, as_file: bool, operator: str) -> None:
+    """Of products by weights of 4 bits, and of those that onnxruntime makes of scaled weights."""
     generator = np.random.default_rng(0)
     value = generator.standard_normal((1, 64)).astype(np.float32)
     packed, scales = generator.integers(0, 256, (8, 2, 16)).astype(np.uint8), np.full(16, 0.1, np.float32)
     numbers = np.stack([packed & 15, packed >> 4], axis=-1).reshape(8, 64).astype(np.float32) - 8
-    node = onnx.helper.make_node(
-        "MatMulNBits",
-        ["x", "w", "s"],
-        ["y"],
-        domain="com.microsoft",
-        K=64,
-        N=8,
-        block_size=32,
-        bits=4,
-        accuracy_level=4,
-    )
-    info, floats = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
-    weights = [onnx.numpy_helper.from_array(packed, "w"), onnx.numpy_helper.from_array(scales, "s")]
-    graph = onnx.helper.make_graph([node], "g", [info("x", floats, [1, 64])], [info("y", floats, [1, 8])], weights)
+    make, info, floats = onnx.helper.make_node, onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    if operator == "MatMulNBits":
+        given = {"K": 64, "N": 8, "block_size": 32, "bits": 4, "accuracy_level": 4}
+        nodes = [make(operator, ["x", "w", "s"], ["y"], domain="com.microsoft", **given)]
+        weights = [onnx.numpy_helper.from_array(packed, "w"), onnx.numpy_helper.from_array(scales, "s")]
+    else:
+        nodes = [make(operator, ["q", "s"], ["w"], axis=0, block_size=32), make("MatMul", ["x", "w"], ["y"])]
+        whole = onnx.helper.make_tensor("q", onnx.TensorProto.INT4, (64, 8), numbers.T.ravel().astype(int).tolist())
+        weights = [whole, onnx.numpy_helper.from_array(scales.reshape(2, 8), "s")]
+    graph = onnx.helper.make_graph(nodes, "g", [info("x", floats, [1, 64])], [info("y", floats, [1, 8])], weights)
     opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
     onnx.save(model, tmp_path / "it.onnx")

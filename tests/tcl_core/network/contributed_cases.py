@@ -73,6 +73,7 @@ def expected(model: Any, given: Mapping[str, Any]) -> list[Any]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.add_session_config_entry("session.x64quantprecision", "1")
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return list(session.run(None, dict(given)))
 
