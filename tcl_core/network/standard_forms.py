@@ -16,6 +16,7 @@ import onnx
 from tcl_core.network.contributed_forms import AXES_BY_INPUT, New, Stays
 from tcl_core.network.group_norms import group_norm
 from tcl_core.network.maker import Array, Maker
+from tcl_core.network.pool_indices import pool_with_indices, unpooled
 from tcl_core.network.scaled_blocks import dequantized, quantized
 
 _AXIS_BY_INPUT = 20
@@ -248,6 +249,8 @@ STANDARD_FORMS: dict[str, Callable[[New], None]] = {
     "DequantizeLinear": dequantized,
     "GroupNormalization": group_norm,
     "LpNormalization": _normalisation,
+    "MaxPool": pool_with_indices,
+    "MaxUnpool": unpooled,
     "QuantizeLinear": quantized,
     "RMSNormalization": _norm_of_everything,
     "STFT": _short_time_transform,
