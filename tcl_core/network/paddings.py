@@ -51,6 +51,31 @@ def write_out_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
     return with_attributes(node, pads=_split(totals, auto))
 
 
+def write_out_norm_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
+    """An `LpPool` with its last windows inside of its `pads`, and `ceil_mode` 0, or the node itself.
+
+    TVM divides by what there is of a window and multiplies by all of it, which is more where one reaches further.
+
+    Args:
+        dims: as above.
+    """
+    node = write_out_padding(node, dims)
+    given, sizes = attributes_of(node), dims.get(node.input[0], ())[2:]
+    kernel = given["kernel_shape"]
+    if not given.get("ceil_mode") or len(sizes) != len(kernel) or -1 in sizes:
+        return node
+    pads = given.get("pads", [0] * 2 * len(kernel))
+    strides, dilations = (given.get(name, [1] * len(kernel)) for name in ("strides", "dilations"))
+    behind = []
+    rows = zip(sizes, kernel, strides, dilations, pads[: len(kernel)], pads[len(kernel) :], strict=True)
+    for size, width, stride, dilation, front, back in rows:
+        reach = (width - 1) * dilation + 1
+        last = -(-(size + front + back - reach) // stride) * stride
+        last -= stride if last >= size + front else 0  # it would begin in the padding
+        behind.append(max(last + reach - size - front, 0))
+    return with_attributes(node, pads=[*pads[: len(kernel)], *behind], ceil_mode=0)
+
+
 def write_out_transposed_padding(node: Any, dims: Mapping[str, Sequence[int]]) -> Any:
     """A `ConvTranspose` with `pads` in place of `output_shape` and `auto_pad`, or the node itself.
 
@@ -92,7 +117,7 @@ _PADDED: dict[str, Callable[[Any, Mapping[str, Sequence[int]]], Any]] = {
     "Conv": write_out_padding,
     "MaxPool": write_out_padding,
     "AveragePool": write_out_padding,
-    "LpPool": write_out_padding,
+    "LpPool": write_out_norm_padding,
     "ConvTranspose": write_out_transposed_padding,
 }
 

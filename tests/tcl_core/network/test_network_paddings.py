@@ -161,3 +161,20 @@ def test_convolutions_pad_by_themselves(tools: Any, rank: int, kernel: int) -> N
     config = NetworkConfig()
     network = import_network(load_network(tools.save(model), config), json.dumps(TARGET), config)
     assert not [task.name for task in network.tasks if "pad" in task.name]
+
+
+@pytest.mark.parametrize("opset", [18, 22])
+@pytest.mark.parametrize(
+    ("size", "attributes"),
+    [
+        ([1, 2, 9, 10], {"kernel_shape": [3, 3], "strides": [2, 2]}),
+        ([1, 2, 8, 8], {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1]}),
+        ([1, 2, 5, 5], {"kernel_shape": [4, 4], "strides": [3, 3], "pads": [2, 2, 2, 2], "p": 3}),
+        ([1, 2, 9], {"kernel_shape": [2], "strides": [3], "dilations": [3], "pads": [1, 0]}),
+    ],
+)
+def test_the_norm_of_a_window_that_reaches_beyond_its_picture(
+    tools: Any, size: list[int], attributes: dict[str, Any], opset: int
+) -> None:
+    node = tools.node("LpPool", ["x"], ["y"], ceil_mode=1, **attributes)
+    tools.compared(tools.save(tools.model([node], [tools.value("x", size)], [tools.value("y", None)], opset=opset)))
