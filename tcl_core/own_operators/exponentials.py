@@ -24,8 +24,9 @@ _WHOLE: Final = 1.5 * 2.0**23
 """Above it float32 has whole numbers alone, and the low bits of a sum with it are the number that was added."""
 _LEAST, _GREATEST = -126.0, 127.0
 """Exponents of normal numbers."""
-_LEAST_OF_E, _GREATEST_OF_E = -86.9, 88.37
-"""Of what is between them, the power's bits and those of the polynomial make a normal number."""
+_LEAST_OF_E, _BEYOND_E = -87.33654, 88.73
+"""Of what is between them, the power's bits and those of the polynomial make a normal number, or, above 88.72283, where
+it is more than float32 holds, none."""
 
 
 def _power_of_two(x: Any) -> Any:
@@ -35,7 +36,7 @@ def _power_of_two(x: Any) -> Any:
 
 
 def _power_of_e(x: Any) -> Any:
-    """For `_LEAST_OF_E` to `_GREATEST_OF_E`."""
+    """For `_LEAST_OF_E` to `_BEYOND_E`."""
     dtype = str(x.ty.dtype)
     high, per_e, leading, left = (constant(each, dtype) for each in (_WHOLE, 1 / math.log(2), *LOG_2))
 
@@ -63,10 +64,14 @@ def _between(least: float, x: Any, greatest: float) -> Any:
 
 
 def _exp(x: Any) -> Any:
-    """0 below, and the greatest it computes above; of what is infinite or no number that itself."""
+    """0 below, infinity above; of what is no number that itself.
+
+    Again the second of two operands counts where the bits make no number: infinity, or what is none itself.
+    """
     dtype = str(x.ty.dtype)
-    found = named(_between(_LEAST_OF_E, x, _GREATEST_OF_E), _power_of_e)
-    return tirx.Select(x < constant(_LEAST_OF_E, dtype), constant(0, dtype), tirx.max(found, x))
+    least, beyond, infinity = (constant(each, dtype) for each in (_LEAST_OF_E, _BEYOND_E, math.inf))
+    found = named(tirx.min(beyond, x), _power_of_e)
+    return tirx.Select(x < least, constant(0, dtype), tirx.min(found, x + infinity))
 
 
 def _sigmoid(x: Any) -> Any:
