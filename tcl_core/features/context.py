@@ -11,9 +11,9 @@ from tcl_core.batches import FloatArray
 from tcl_core.domain import Platform, Task, TensorSpec
 from tcl_core.features.vocabulary import PLATFORM_FIELDS, TASK_ARGUMENTS, TASK_AXES, TASK_FIELDS
 
-_BITS = {"float64": 64, "int64": 64, "float32": 32, "int32": 32, "float16": 16, "bfloat16": 16, "int8": 8, "uint8": 8}
-
-
+_BITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "bool": 8} | {
+    f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 _THREADS, _L1 = 2, 4
 """Places in a platform's token."""
 

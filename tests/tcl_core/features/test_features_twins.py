@@ -105,6 +105,15 @@ def test_arguments_are_shown_by_their_bytes(matmul_task: Task) -> None:
     assert others == [0.0] * 3
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int16", "uint16", "uint32", "uint64", "int64", "float16", "float64"])
+def test_elements_are_as_wide_as_their_type(matmul_task: Task, dtype: str) -> None:
+    size = np.dtype(dtype).itemsize
+    arguments = tuple(replace(argument, dtype=dtype) for argument in matmul_task.arguments)
+    found = task_features(replace(matmul_task, dtype=dtype, arguments=arguments))
+    assert found[3] == size / 4
+    assert found[-1] == pytest.approx(math.log2(1 + size * 64 * 48) / 16)
+
+
 def test_threads_and_caches_are_read_back_from_the_token(cpu_platform: Platform) -> None:
     told = Hardware.told_by(platform_features(cpu_platform))
     assert told.threads == cpu_platform.threads
