@@ -205,6 +205,21 @@ def _one_hot(node: _Node) -> Any:
     return node.value(node.convert(node.inputs), node.inputs[-1].ty.dtype)
 
 
+def _pad(node: _Node) -> Any:
+    """Beyond what there is to mirror the frontend reads anywhere in memory, and it goes around before it cuts off."""
+    value, *given = (*node.inputs, None, None, None)[:4]
+    pads, _, axes = (constant_array(each, lambda _: None) for each in given)
+    mode = node.attrs.get("mode", b"constant")
+    if mode in (b"reflect", b"wrap") and pads is not None:
+        extents = np.array([int(each) for each in value.ty.shape.values])
+        along = extents if axes is None else extents[axes]
+        if mode == b"reflect" and (pads >= np.tile(along, 2)).any():
+            raise ValueError("it mirrors more than there is")
+        if mode == b"wrap" and pads.min(initial=0) < 0:
+            raise ValueError("it cuts off, and goes around what is left")
+    return node.convert(node.inputs)
+
+
 def _power(node: _Node) -> Any:
     """The result has the base's type, and the exponent may have another; relax takes floats of one type."""
     base, exponent = node.inputs
@@ -333,6 +348,7 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "LayerNormalization": _layer_normalization,
     "NonMaxSuppression": _chosen_boxes,
     "OneHot": _one_hot,
+    "Pad": _pad,
     "Pow": _power,
     "ReduceMax": _reduce_max,
     "ReduceMin": _of_truths,

@@ -287,3 +287,29 @@ def test_hyperbolic_functions_are_of_exponentials(tools: Any, operator: str) -> 
     )
     agree(path, np.concatenate([np.linspace(-9, 9, 40), np.geomspace(1e-8, 1.5, 24)]).astype(np.float32))
     assert "sinh" not in str(module_of(path)) and "cosh" not in str(module_of(path))
+
+
+def padded(tools: Any, mode: str, pads: list[int], axes: list[int] | None = None) -> Any:
+    weights = [tools.tensor("pads", np.array(pads)), *([tools.tensor("axes", np.array(axes))] if axes else [])]
+    node = tools.node("Pad", ["x", "pads", *(["", "axes"] if axes else [])], ["y"], name="pad", mode=mode)
+    return tools.save(tools.model([node], [tools.value("x", [2, 6])], [tools.value("y", None)], weights, opset=19))
+
+
+@pytest.mark.parametrize(
+    ("mode", "pads"), [("reflect", [5, 5]), ("reflect", [-2, 3]), ("wrap", [6, 3]), ("edge", [9, -1])]
+)
+def test_what_is_there_is_repeated_behind_it(tools: Any, mode: str, pads: list[int]) -> None:
+    agree(padded(tools, mode, pads, [1]), np.arange(12, dtype=np.float32).reshape(2, 6))
+
+
+@pytest.mark.parametrize(
+    ("mode", "pads", "message"),
+    [
+        ("reflect", [0, 6, 0, 0], "it mirrors more than there is"),
+        ("reflect", [0, 0, 2, 0], "it mirrors more than there is"),
+        ("wrap", [0, -1, 0, 2], "it cuts off"),
+    ],
+)
+def test_a_pad_that_is_read_otherwise_is_refused_by_name(tools: Any, mode: str, pads: list[int], message: str) -> None:
+    with pytest.raises(UserError, match=rf"Node 'pad' \(Pad\) .* {message}"):
+        module_of(padded(tools, mode, pads))
