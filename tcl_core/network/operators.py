@@ -32,8 +32,8 @@ _CONTRIBUTED = frozenset({
 """Names in the frontend's map that mean operators of the domain com.microsoft (TVM 0.27)."""
 _INCOMPLETE = frozenset({"Attention", "EmbedLayerNormalization", "SkipLayerNormalization"})
 """Such names of which it gives zeros for some results, or knows fewer forms than are spelled out before it."""
-_NORMALIZED = "LayerNormalization"
-"""The frontend gives zeros for its mean and deviation, which a network seldom reads."""
+_NORMALIZED = frozenset({"BatchNormalization", "LayerNormalization"})
+"""The frontend gives others than theirs for their means and deviations, which a network seldom reads."""
 _ELSEWHERE = frozenset({"If", "Constant"})
 """Handled by the frontend outside its map."""
 
@@ -80,7 +80,7 @@ def unsupported_nodes(model: Any) -> list[Any]:
         node
         for node in nodes
         if not supported(node.domain, node.op_type)
-        or (node.op_type == _NORMALIZED and not read.isdisjoint(node.output[1:]))
+        or (node.op_type in _NORMALIZED and not read.isdisjoint(node.output[1:]))
     ]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx.helper
 import pytest
@@ -87,3 +88,14 @@ def test_branches_are_looked_into(tools: Any) -> None:
         [tools.value("y", [2])],
     )
     assert [issue.node for issue in operators.unsupported_issues(model)] == ["inner_Det"]
+
+
+@pytest.mark.parametrize("read", [("y",), ("y", "mean", "variance")])
+def test_running_means_of_a_normalization_in_training_are_refused_by_name(tools: Any, read: tuple[str, ...]) -> None:
+    names = ("s", "b", "m", "v")
+    node = tools.node(
+        "BatchNormalization", ["x", *names], ["y", "mean", "variance"], name="norm", training_mode=1, momentum=0.9
+    )
+    ends = [tools.value("x", [2, 3, 4])], [tools.value(name, [2, 3, 4] if name == "y" else [3]) for name in read]
+    model = tools.model([node], *ends, [tools.tensor(name, np.ones(3, np.float32)) for name in names])
+    assert [issue.node for issue in operators.unsupported_issues(model)] == ["norm"] * (len(read) > 1)
