@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import multiprocessing.connection
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _GRACE_S = 5
 
@@ -35,3 +38,18 @@ def leave_stops_to_parent() -> None:
     if hasattr(signal, "SIGHUP"):  # not on Windows
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda _number, _frame: signal.alarm(_GRACE_S))
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Within, import what the process is for: the garbage collector leaves alone what stays to the end anyway.
+
+    It would visit it again and again, which is a fifth of TVM's import (1.03 s instead of 0.83 on a Zen 4), and then
+    with every full collection, in each worker that is forked from here.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

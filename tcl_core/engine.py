@@ -21,6 +21,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
+from tcl_core.child_processes import loading
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted, OpenShapes, UserError, full_disk
@@ -97,7 +98,8 @@ class _Engine:
         """Serve until the end; on end of file the owner is gone and so are we."""
         threading.Thread(target=self._read, name="engine-reader", daemon=True).start()
         threading.Thread(target=self._beat, name="engine-heartbeat", daemon=True).start()
-        import tvm  # noqa: F401 - loaded here, so that the first command does not wait for it
+        with loading():
+            import tvm  # noqa: F401 - loaded here, so that the first command does not wait for it
 
         self._send(EngineReady(seconds=time.perf_counter() - self._started, pid=os.getpid()))
         while True:

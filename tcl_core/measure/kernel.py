@@ -29,9 +29,9 @@ _UNCHECKED = tvm.transform.PassContext(config={"tirx.disable_assert": True})
 """Without what checks the arguments of each call, which here are always right: 18 of the 100 ms that a 3x3 convolution
 takes to compile, and of the 32 of a small kernel. A library is built with it."""
 
-_PYTHON_CLOCK_S = 0.005
-"""From this length on a run is timed from Python: the call costs microseconds, and TVM's time evaluator would add a
-warm-up run of its own each time."""
+_PYTHON_CLOCK_S = 0.0005
+"""From this length on a run is timed from Python: the call costs 0.2 us, and TVM's time evaluator would add a warm-up
+run of its own each time."""
 
 
 _GPU_REPEAT_S = 0.0005

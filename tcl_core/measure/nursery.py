@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
 from pathlib import Path
 
-from tcl_core.child_processes import leave_stops_to_parent
+from tcl_core.child_processes import leave_stops_to_parent, loading
 from tcl_core.cuda_compiler import load_compiler
 from tcl_core.measure.messages import NurseryReady, WorkerSetup
 from tcl_core.tvm_threads import SPIN_COUNT
@@ -84,10 +84,11 @@ def _load_tvm(setup: WorkerSetup) -> None:
     # TVM imports torch where it is installed (`tvm_ffi/__init__.py`: against a clash of symbols on Windows), and no
     # worker needs it: 0.8 s instead of 2.6 - 3.1 to load, 5 while the engine loads beside it.
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # the documented way to refuse an import
-    import tcl_core.measure.worker  # noqa: F401 - imported for the workers to come
+    with loading():
+        import tcl_core.measure.worker  # noqa: F401 - imported for the workers to come
 
-    if setup.kind == "cuda":
-        load_compiler()
+        if setup.kind == "cuda":
+            load_compiler()
 
 
 def _fork(control: Connection, setup: WorkerSetup) -> int | NotForked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -9,6 +10,8 @@ import sys
 
 import psutil
 import pytest
+
+from tcl_core.child_processes import loading
 
 PARENT = """
 import multiprocessing, os, sys, time
@@ -46,3 +49,22 @@ def test_a_child_that_nobody_stops_obeys_after_a_while() -> None:
         child.stdout.readline()
         child.send_signal(signal.SIGTERM)
         assert child.wait(10.0) == -signal.SIGALRM
+
+
+def test_what_is_loaded_is_left_alone_by_the_collector() -> None:
+    kept = [[]]
+    try:
+        with loading():
+            assert not gc.isenabled()
+            kept.append([])
+        assert gc.isenabled()
+        assert not {id(each) for each in kept} & {id(each) for each in gc.get_objects()}
+    finally:
+        gc.unfreeze()
+
+
+def test_the_collector_is_back_where_loading_failed() -> None:
+    with pytest.raises(ImportError), loading():
+        raise ImportError
+    assert gc.isenabled()
+    gc.unfreeze()
