@@ -86,7 +86,12 @@ class _InShares(torch.autograd.Function):
         wanted = torch.split(gradients[0], [len(output) for output in outputs])
 
         def walk(pair: tuple[Tensor, Tensor]) -> tuple[Tensor | None, ...]:
-            found: tuple[Tensor | None, ...] = torch.autograd.grad(pair[0], parameters, pair[1], allow_unused=True)
+            output, gradient = pair
+            # Of one number: where a gradient is handed in, torch compares its shape in symbols, and loads sympy for it
+            # (0.4 s, in the midst of a run's first lesson).
+            found: tuple[Tensor | None, ...] = torch.autograd.grad(
+                (output * gradient).sum(), parameters, allow_unused=True
+            )
             return found
 
         found = side_by_side(walk, list(zip(outputs, wanted, strict=True)), parameters[0].device)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -135,3 +137,18 @@ def test_dropout_is_drawn_by_one_thread_so_that_a_seed_repeats(threads: int) -> 
     assert torch.equal(found[0], found[2])
     torch.manual_seed(6)
     assert not torch.equal(found[0], group_scores(network, [group])[0])
+
+
+def test_a_step_in_shares_loads_no_computer_algebra() -> None:
+    """Torch loads sympy where it is handed a gradient, in the midst of a run."""
+    code = """
+import sys, torch
+from tcl_core.cost_model.side_by_side import read_in_shares
+
+torch.set_num_threads(2)
+network, rows = torch.nn.Linear(4, 1), torch.ones(64, 4)
+read_in_shares(network, lambda share: network(rows[share]), 64).square().mean().backward()
+assert network.weight.grad is not None
+assert "sympy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
