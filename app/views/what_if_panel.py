@@ -28,7 +28,7 @@ from app.widgets.parts import ElidedLabel, EmptyState, label
 from app.widgets.prediction_card import PredictionCard
 
 _NONE_MADE = later("Turn a decision and measure it: it is listed here, and kept as a record.")
-_CHANGED, _LEAST_CHANGED = 1, 90
+_CHANGED, _LEAST_CHANGED = 1, 80
 _WIDTHS = {0: 28, 2: 86, 3: 76, 4: 82}
 
 
