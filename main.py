@@ -91,7 +91,7 @@ def _run(command):
         return int(_load("suite").run(HERE, command[1:]))
     from tcl_core import command_line
 
-    # An eighth of the start, 0.5 s of 4: torch and TVM are half a million objects, which are visited ever again.
+    # An eighth of the start, 0.5 s of 4: it would visit the half a million objects of torch and TVM again and again.
     gc.set_threshold(50000)
     return int(command_line.main(command))
 

@@ -96,6 +96,11 @@ class RunState(QObject):
         return self.activity in BUSY
 
     @property
+    def begun(self) -> bool:
+        """Whether a run of this session is on, or was."""
+        return self.busy or self.progress is not None
+
+    @property
     def checkpoints_held(self) -> str:
         """Why checkpoints cannot be changed now; "" when they can."""
         if self.engine is not EngineHealth.READY:

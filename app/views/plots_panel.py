@@ -198,8 +198,7 @@ class PlotsPanel(QWidget):
         self._mark_selected()
         total = len(points.x)
         states, chosen = self._tasks.states, self.chosen_task
-        begun = self._run.busy or self._run.progress is not None
-        empty = plot_wording.empty_scatter(states, chosen, points.unscored, begun=begun)
+        empty = plot_wording.empty_scatter(states, chosen, points.unscored, begun=self._run.begun)
         self.score_plot.plot.show_hint("" if total else empty)
         self._shown.setText(tr("{drawn:,} of {total:,} shown", drawn=drawn, total=total))
         self._shown.setToolTip(

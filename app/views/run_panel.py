@@ -197,8 +197,7 @@ class RunPanel(QWidget):
     def _show_progress(self) -> None:
         run, progress = self._run, self._run.progress
         figures = self._figures
-        begun = progress is not None or run.busy
-        figures["resumed records"].setText(f"{run.resumed_records:,}" if begun else "–")
+        figures["resumed records"].setText(f"{run.resumed_records:,}" if run.begun else "–")
         if progress is None:
             self._bar.setValue(0)
             for caption in ("trials", "failed", "candidates scored", "network estimate"):
