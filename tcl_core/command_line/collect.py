@@ -11,7 +11,6 @@ from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import TEACHING, CollectConfig
-from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken, Collected
 
 _STOPPING = "Stopping; every batch that was timed to its end is saved."
@@ -37,14 +36,11 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     )
     token = CancelToken()
     collected: Collected | None = None
-    with stop_on_interrupt(token, output, _STOPPING), RunWatch(output) as watch:
-        try:
-            for event in Collector(config, token).events():
-                watch.show(event)
-                if isinstance(event, Collected):
-                    collected = event
-        except Interrupted as stop:
-            raise Interrupted(_STOPPED) from stop
+    with stop_on_interrupt(token, output, _STOPPING, _STOPPED), RunWatch(output) as watch:
+        for event in Collector(config, token).events():
+            watch.show(event)
+            if isinstance(event, Collected):
+                collected = event
     if collected is None:
         raise AssertionError("a collection ended without saying so")
     _show(collected, config, output)

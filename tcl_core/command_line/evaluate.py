@@ -14,7 +14,7 @@ from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute_network
 from tcl_core.destinations import check_folder
-from tcl_core.errors import Interrupted, UserError
+from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 
 if TYPE_CHECKING:
@@ -41,11 +41,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     )
     context = Context(read_dataset(folder), EvaluationConfig(tuning=tuning), cache)
     token, crew = CancelToken(), Crew(dataset=folder, count=arguments.jobs - 1)
-    with stop_on_interrupt(token, output, _STOPPING), EvaluationWatch(output) as watch:
-        try:
-            result = evaluate(context, arguments.only, range(arguments.seeds), watch.show, token, crew)
-        except Interrupted as stop:
-            raise Interrupted(_STOPPED) from stop
+    with stop_on_interrupt(token, output, _STOPPING, _STOPPED), EvaluationWatch(output) as watch:
+        result = evaluate(context, arguments.only, range(arguments.seeds), watch.show, token, crew)
     if arguments.tables or not output.json:
         _show(result, output)
     if arguments.out:

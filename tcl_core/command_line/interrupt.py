@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tcl_core.command_line.output import Output
+from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
 _FROM_ELSEWHERE = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -19,7 +20,7 @@ _FROM_ELSEWHERE = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ha
 
 
 @contextmanager
-def stop_on_interrupt(token: CancelToken, output: Output, promise: str) -> Iterator[None]:
+def stop_on_interrupt(token: CancelToken, output: Output, promise: str, stopped: str = "") -> Iterator[None]:
     """The first Ctrl+C stops in order and says what is kept; the second ends the process at once (workers follow).
 
     So does the first SIGTERM or SIGHUP, unless it was ignored, as `nohup` has it.
@@ -27,6 +28,10 @@ def stop_on_interrupt(token: CancelToken, output: Output, promise: str) -> Itera
     Args:
         promise: what becomes of the work, true at any moment: it may be too far to be stopped, and end as if it had not
             been asked to.
+        stopped: what became of it, for work that was stopped and does not say so itself.
+
+    Raises:
+        Interrupted: the work was stopped.
     """
 
     def say() -> None:
@@ -50,6 +55,8 @@ def stop_on_interrupt(token: CancelToken, output: Output, promise: str) -> Itera
     previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *heard)}
     try:
         yield
+    except Interrupted as stop:
+        raise Interrupted(str(stop) or stopped) from stop
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -11,10 +11,11 @@ from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.passes import PassWatch
 from tcl_core.config import COLD
-from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.learning.lineage import ACTIVE, KNOWLEDGE
 
+_STOPPING = "Stopping; the parent stays as it is."
+_STOPPED = "Stopped; nothing was saved, and the same command begins again."
 _ANSWERING = {
     KNOWLEDGE: "the knowledge base answers",
     ACTIVE: "the active column and the knowledge base answer together",
@@ -34,11 +35,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         out=arguments.out,
     )
     token = CancelToken()
-    with stop_on_interrupt(token, output, "Stopping; the parent stays as it is."), PassWatch(output) as watch:
-        try:
-            report = learn(config, watch.show, watch.phase, token)
-        except Interrupted as stop:
-            raise Interrupted("Stopped; nothing was saved, and the same command begins again.") from stop
+    with stop_on_interrupt(token, output, _STOPPING, _STOPPED), PassWatch(output) as watch:
+        report = learn(config, watch.show, watch.phase, token)
     file, learned = report.checkpoint, report.learned
     lineage = file.origin.lineage if file.origin else ()
     result: dict[str, Any] = {

@@ -38,11 +38,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         sampler=replace(plain.sampler, name=arguments.sampler),
     )
     token = CancelToken()
-    with stop_on_interrupt(token, output, _PROMISE), PassWatch(output) as watch:
-        try:
-            report = train(config, watch.show, watch.phase, token)
-        except Interrupted as stop:
-            raise Interrupted(str(stop) or "Stopped; nothing was saved.") from stop
+    with stop_on_interrupt(token, output, _PROMISE, "Stopped; nothing was saved."), PassWatch(output) as watch:
+        report = train(config, watch.show, watch.phase, token)
     file = report.checkpoint
     result: dict[str, Any] = {
         "checkpoint": str(file.path),

@@ -17,7 +17,6 @@ from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.repeat import repeated_config
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import Budget, CostModelConfig, LibraryConfig, RunConfig, SamplerConfig
-from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken, Finished, RunStarted
 
 _SAMPLE_MINUTES, _MINUTES = 3.0, 10.0
@@ -33,16 +32,13 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     token = CancelToken()
     started: RunStarted | None = None
     finished: Finished | None = None
-    with stop_on_interrupt(token, output, _STOPPING), RunWatch(output) as watch:
-        try:
-            for event in Tuner(config, token).events():
-                watch.show(event)
-                if isinstance(event, RunStarted):
-                    started = event
-                elif isinstance(event, Finished):
-                    finished = event
-        except Interrupted as stop:
-            raise Interrupted(_STOPPED) from stop
+    with stop_on_interrupt(token, output, _STOPPING, _STOPPED), RunWatch(output) as watch:
+        for event in Tuner(config, token).events():
+            watch.show(event)
+            if isinstance(event, RunStarted):
+                started = event
+            elif isinstance(event, Finished):
+                finished = event
     if started is None or finished is None:
         raise AssertionError("a run ended without saying so")
     if not output.json:
