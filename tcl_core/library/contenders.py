@@ -44,13 +44,11 @@ def tvm_contender(library: Any, kind: str, names: Sequence[str], inputs: Mapping
 _LEAVE = "accuracy_level"
 
 
-def onnxruntime_contender(
-    model: str | bytes, threads: int, inputs: Mapping[str, Array], *, exact: bool = False
-) -> Contender:
+def onnxruntime_contender(model: str, threads: int, inputs: Mapping[str, Array], *, exact: bool = False) -> Contender:
     """The CPU provider of onnxruntime at its default optimisation level.
 
     Args:
-        model: path or serialised `onnx.ModelProto`.
+        model: its path.
         exact: with sums of products of bytes that do not saturate. By default two of them share 16 bits on a processor
             without VNNI, where they are quicker and can be cut off (onnxruntime 1.32, `session.x64quantprecision`).
             And with products by weights of few bits that do not round their rows to bytes, where a file allows it and
@@ -76,17 +74,23 @@ def onnxruntime_contender(
     return run
 
 
-def _without_roundings(model: str | bytes) -> str | bytes:
-    """The model with no leave to be inexact (`accuracy_level` of onnxruntime's `MatMulNBits`)."""
+def _without_roundings(model: str) -> str:
+    """A copy beside the model with no leave to be inexact (`accuracy_level` of onnxruntime's `MatMulNBits`); the model
+    itself where it gives none.
+    """
     import onnx
 
-    read = onnx.load(model) if isinstance(model, str) else onnx.load_from_string(model)
+    read = onnx.load(model, load_external_data=False)
     lax = [node for node in read.graph.node if any(each.name == _LEAVE for each in node.attribute)]
     for node in lax:
         kept = [each for each in node.attribute if each.name != _LEAVE]
         del node.attribute[:]
         node.attribute.extend(kept)
-    return bytes(read.SerializeToString()) if lax else model
+    if not lax:
+        return model
+    copy = Path(model).with_name("_exact.onnx")  # no stem of a network begins like that
+    onnx.save(read, copy)
+    return str(copy)
 
 
 def arrays(result: Any) -> list[Array]:

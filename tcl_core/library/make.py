@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import onnx
-
 from tcl_core.config import LibraryConfig
 from tcl_core.domain import Failure, Network, Platform, Record, Task
 from tcl_core.errors import UserError
@@ -21,6 +19,7 @@ from tcl_core.library.child import CompareRequest, CompareResult, compare, compa
 from tcl_core.library.inputs import index_bounds, make_inputs
 from tcl_core.library.linker import Linker, find_linker, require_linker
 from tcl_core.library.room import require_room
+from tcl_core.onnx_weights import save_apart
 
 
 class TunableNetwork(Protocol):
@@ -130,10 +129,10 @@ def _request(
 ) -> CompareRequest:
     network = imported.network
     path = folder / f"{file_stem(network.name)}.onnx"
-    onnx.save(model, str(path))
+    save_apart(model, path)
     single = folder / "_single.onnx"  # no stem begins like that, and a network may be called "single"
     if imported.single is not None:
-        onnx.save(imported.single, str(single))
+        save_apart(imported.single, single)
     inputs = make_inputs(model, network.inputs, config.seed)
     return CompareRequest(
         model=str(path),

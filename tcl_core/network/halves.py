@@ -8,7 +8,6 @@ room of the file's.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,10 +23,6 @@ _SINGLE = onnx.TensorProto.FLOAT
 _HALVES = frozenset({onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16})
 _TYPE_NAMES = frozenset({"to", "dtype", "output_dtype", "output_datatype", "softmax_precision", "stash_type"})
 """Attributes that hold an element type, of any operator of the standard or of onnxruntime's own."""
-_MOST_BYTES = (1 << 31) - 1
-"""Of a message of ONNX."""
-_WIDER = 2
-"""Bytes that a half float is longer by."""
 
 
 def has_halves(model: Any) -> bool:
@@ -41,13 +36,8 @@ def has_halves(model: Any) -> bool:
 
 
 def in_single_precision(model: Any) -> Any:
-    """A copy without half floats but for its inputs and outputs, which are cast; the model itself where it has none,
-    or would not fit an ONNX message of 2 GB.
-    """
+    """A copy without half floats but for its inputs and outputs, which are cast; the model itself where it has none."""
     if not has_halves(model):
-        return model
-    more = sum(_WIDER * math.prod(tensor.dims) for tensor in _halves_among(model.graph.initializer))
-    if model.ByteSize() + more > _MOST_BYTES:
         return model
     made = onnx.ModelProto()
     made.CopyFrom(inline_local(model))

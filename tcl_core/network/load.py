@@ -26,12 +26,10 @@ from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.simplify import fold_constants
 from tcl_core.network.skeleton import take_shapes, with_shapes, without_weights
 from tcl_core.network.values import fix_values
+from tcl_core.onnx_weights import LIMIT_BYTES, bytes_without_weights
 
 OPSETS = (7, 26)
 """Opsets of the default domain that onnxruntime 1.31 promises to run; outside them there is nothing to compare with."""
-
-_LIMIT_BYTES = (1 << 31) - 1
-"""A protobuf message cannot be larger, and both the checker and onnxruntime get the model as one."""
 
 _NATIVE = {"FLOAT", "DOUBLE", "FLOAT16", "BOOL"} | {
     f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
@@ -63,9 +61,11 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     _check_versions(path, model)
     digest = _digest(path, model, config)
     load_external(path, model)
-    if model.ByteSize() > _LIMIT_BYTES:
+    if bytes_without_weights(model) > LIMIT_BYTES:
         raise UserError(
-            "network", f"'{path}' is larger than 2 GB, the most that ONNX keeps in one message; export a smaller part."
+            "network",
+            f"'{path}' holds more than 2 GB beside its initializers, the most that ONNX keeps in one message; export "
+            "its constants as initializers.",
         )
     shapes.open_unknown(model)
     shapes.fix_shapes(model, config.shapes)

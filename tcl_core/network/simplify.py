@@ -44,12 +44,19 @@ from tcl_core.network.shapes import known_sizes
 from tcl_core.network.signals import lift_signals
 from tcl_core.network.skeleton import without_weights
 from tcl_core.network.transposed import as_convolution
+from tcl_core.onnx_weights import LEAST, take_apart
 
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
 # of bert-tiny become 18, and its GELU leaves the matrix product (measured with onnxruntime 1.31).
 _HARMFUL = ["MatMulAddFusion"]
 
 _ERRORS_ONLY = 3
+_WEIGHTS = "weights"
+_OF_FOLDING = {
+    "disable_prepacking": "1",  # nothing is run
+    "optimized_model_external_initializers_file_name": _WEIGHTS,
+    "optimized_model_external_initializers_min_size_in_bytes": str(4 * LEAST),
+}
 _SLICE_INPUTS = 10
 """The opset from which a `Slice` is given its bounds as tensors."""
 
@@ -69,7 +76,7 @@ class Simplified:
 
 
 def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
-    """A copy of a model with static inputs, folded; at most 2 GB.
+    """A copy of a model with static inputs, folded.
 
     Args:
         on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps, group and instance
@@ -99,18 +106,33 @@ def fold_constants(model: Any) -> Simplified:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = _ERRORS_ONLY
     options.intra_op_num_threads = 1
+    for name, value in _OF_FOLDING.items():
+        options.add_session_config_entry(f"session.{name}", value)
+    light, weights = take_apart(model, _WEIGHTS)
+    # They are read while the session is made, and must live as long.
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(onnx.numpy_helper.to_array(each)) for each in weights]
+    options.add_external_initializers([tensor.name for tensor in weights], values)
     with tempfile.TemporaryDirectory(prefix="tcl-simplify-") as folder:
         path = Path(folder) / "model.onnx"
         options.optimized_model_filepath = str(path)
         try:
             onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"], disabled_optimizers=_HARMFUL
+                light.SerializeToString(), options, providers=["CPUExecutionProvider"], disabled_optimizers=_HARMFUL
             )
         except Exception as error:  # noqa: BLE001  # onnxruntime raises a dozen pybind types with no common base
             return Simplified(model=None, problem=str(error).splitlines()[0])
         folded = onnx.load(str(path))
+    if _parts(folded.graph) == _parts(model.graph):
+        # It writes down defaults, and another order, of what it leaves as it is.
+        folded.CopyFrom(model)
     _forget_unused_opsets(folded)
     return Simplified(model=folded)
+
+
+def _parts(graph: Any) -> tuple[list[Any], list[str]]:
+    """What tells graphs apart that one may have been made of the other: nodes and names of initializers."""
+    nodes = sorted((node.name, node.op_type, list(node.input), list(node.output)) for node in graph.node)
+    return nodes, sorted(tensor.name for tensor in graph.initializer)
 
 
 def _forget_unused_opsets(model: Any) -> None:

@@ -6,7 +6,6 @@ vgg19 inside that is four copies each.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import onnx
@@ -14,27 +13,20 @@ import onnx.helper
 import onnx.shape_inference
 
 from tcl_core.network.nodes import STANDARD
+from tcl_core.onnx_weights import copy_without_initializers, is_weight
 
-_WEIGHT_SIZE = 1 << 14
-"""From so many numbers on an initializer is a weight; what shape arithmetic reads is far smaller."""
 _NOT_INFERRED = frozenset({"GroupNormalization"})
 """Of the type and shape of its first input, which the onnx package does not infer (1.23)."""
 
 
 def without_weights(model: Any) -> Any:
     """A copy of an `onnx.ModelProto` whose weights are inputs of the same name, type and shape."""
-    light = onnx.ModelProto()
-    for field, value in model.ListFields():
-        if field.name != "graph":
-            _copy(field.name, value, light)
-    for field, value in model.graph.ListFields():
-        if field.name != "initializer":
-            _copy(field.name, value, light.graph)
+    light = copy_without_initializers(model)
     for tensor in model.graph.initializer:
-        if math.prod(tensor.dims) < _WEIGHT_SIZE:
-            light.graph.initializer.append(tensor)
-        else:
+        if is_weight(tensor):
             light.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+        else:
+            light.graph.initializer.append(tensor)
     return light
 
 
@@ -69,19 +61,10 @@ def take_shapes(model: Any, skeleton: Any) -> None:
 def with_weights(light: Any, model: Any) -> Any:
     """What was made of `without_weights`'s copy, with the weights of the model inside again; changes `light`."""
     kept = {tensor.name for tensor in light.graph.initializer}
-    weights = [tensor for tensor in model.graph.initializer if math.prod(tensor.dims) >= _WEIGHT_SIZE]
+    weights = list(filter(is_weight, model.graph.initializer))
     names = {tensor.name for tensor in weights}
     for index in reversed(range(len(light.graph.input))):
         if light.graph.input[index].name in names:
             del light.graph.input[index]
     light.graph.initializer.extend(tensor for tensor in weights if tensor.name not in kept)
     return light
-
-
-def _copy(name: str, value: Any, into: Any) -> None:
-    if hasattr(value, "extend"):
-        getattr(into, name).extend(value)
-    elif hasattr(value, "CopyFrom"):
-        getattr(into, name).CopyFrom(value)
-    else:
-        setattr(into, name, value)

@@ -15,6 +15,11 @@ _LIBRARY_SHARE = 0.15
 _LIBRARY_MOST_S = 25.0
 """Time kept back from a budget in minutes for building, checking and timing the library."""
 
+_LEAST_SHARE = 0.5
+"""Of the rest, what the rounds have from their begin on: a network of 1.2 GB took a minute to open from a cold disk,
+and of a run of a minute there was nothing left.
+"""
+
 _RECENT_TRIALS = 2048
 """Trials the estimate of the time left looks back on: a dozen tasks of a collection. Tasks differ ten-fold in what a
 trial of theirs takes; looking back on 128, a collection with 50 minutes to go said four to eight."""
@@ -27,6 +32,7 @@ class RunClock:
         self.budget = budget
         self._cancel = cancel
         self.started = time.perf_counter()
+        self._rounds_at = 0.0
         self.seconds: dict[Stage, float] = {}
         self.trial_seconds: deque[float] = deque(maxlen=_RECENT_TRIALS)
         self._last_trial_s: float | None = None
@@ -72,11 +78,18 @@ class RunClock:
 
     @property
     def tuning_s(self) -> float | None:
-        """Seconds the rounds may take: the minutes asked for, less what the library needs."""
+        """Seconds after which the rounds end: the minutes asked for, less what the library needs, or later where most
+        of them had passed before the first round.
+        """
         if self.budget.minutes is None:
             return None
         whole = self.budget.minutes * 60
-        return whole - min(whole * _LIBRARY_SHARE, _LIBRARY_MOST_S)
+        usual = whole - min(whole * _LIBRARY_SHARE, _LIBRARY_MOST_S)
+        return max(usual, self._rounds_at + usual * _LEAST_SHARE)
+
+    def begin_rounds(self) -> None:
+        """The network is opened, and what is measured next is the first candidate."""
+        self._rounds_at = self.elapsed_s
 
     def out_of_time(self) -> bool:
         """Whether the rounds must end now."""

@@ -179,6 +179,7 @@ class Tuner:
 
     def _rounds_on(self, workspace: Workspace, opened: Opened, measurer: Measurer) -> Generator[Event, None, str]:
         """All rounds; returns why they ended."""
+        self._clock.begin_rounds()
         model, platform = self._model, opened.platform
         load_start(model, self._start, platform)
         self._scheduler = TaskScheduler(self.config.scheduler, platform.features.peak_flops, taught=model.trained)

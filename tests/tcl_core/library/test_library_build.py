@@ -16,12 +16,14 @@ import tvm
 import tvm_ffi
 from library_network import ROWS, TARGET, import_model, make_record, split_model
 from tvm import s_tir
+from tvm.relax.frontend.onnx import from_onnx
 
 from tcl_core.domain import Failure, Record, Stage
 from tcl_core.errors import UserError
 from tcl_core.library import build
 from tcl_core.library.build import build_tuned, build_untuned
 from tcl_core.library.contenders import arrays, onnxruntime_contender, tvm_contender
+from tcl_core.onnx_weights import save_apart
 
 NO_RECORD, NOT_APPLIED = "no record that ran", "its best record no longer applies"
 IDS = {"ids": np.arange(ROWS, dtype=np.int64)}
@@ -135,8 +137,13 @@ def test_stock_tvm_gathers_as_ever_and_warns_of_nothing(
     assert tvm_ffi.structural_equal(*compiled)
 
 
-def test_onnxruntime_is_a_contender(imported: Any, reference: np.ndarray) -> None:
-    contender = onnxruntime_contender(imported.simplified.SerializeToString(), 2, IDS)
+def test_stock_tvm_imports_what_its_own_door_would(imported: Any) -> None:
+    assert tvm_ffi.structural_equal(build._imported(imported.simplified), from_onnx(imported.simplified))
+
+
+def test_onnxruntime_is_a_contender(imported: Any, reference: np.ndarray, tmp_path: Path) -> None:
+    save_apart(imported.simplified, tmp_path / "it.onnx")
+    contender = onnxruntime_contender(str(tmp_path / "it.onnx"), 2, IDS)
     np.testing.assert_array_equal(contender()[0], reference)
 
 
@@ -146,9 +153,8 @@ def test_a_target_without_code_generation_is_a_sentence(imported: Any) -> None:
     assert caught.value.stage == "library"
 
 
-@pytest.mark.parametrize("as_file", [False, True])
 @pytest.mark.parametrize("operator", ["MatMulNBits", "DequantizeLinear"])
-def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, as_file: bool, operator: str) -> None:
+def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, operator: str) -> None:
     """Of products by weights of 4 bits, and of those that onnxruntime makes of scaled weights."""
     generator = np.random.default_rng(0)
     value = generator.standard_normal((1, 64)).astype(np.float32)
@@ -167,7 +173,7 @@ def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, as_file: boo
     opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
     onnx.save(model, tmp_path / "it.onnx")
-    source = str(tmp_path / "it.onnx") if as_file else model.SerializeToString()
+    source = str(tmp_path / "it.onnx")
     lax, exact = (onnxruntime_contender(source, 1, {"x": value}, exact=exact)()[0] for exact in (False, True))
     np.testing.assert_allclose(exact, value @ numbers.T * 0.1, rtol=1e-4, atol=1e-4)
     assert np.abs(lax - exact).max() > 1e-3

@@ -112,3 +112,17 @@ def test_weights_with_a_second_name_are_read(path: Path) -> None:
     """As tools that save space by hard links leave them."""
     (path.parent / "second.bin").hardlink_to(path.parent / "weights.bin")
     assert weight_of(load_network(path, NetworkConfig())).shape == (4, 3)
+
+
+def test_a_model_is_as_large_as_its_weights_only_where_they_are_inside(
+    tools: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message of protobuf holds 2 GB, and of those no weight is part."""
+    large = tools.tensor("w", np.ones((4, 1 << 13), np.float32))
+    ends = [tools.value("x", [1, 4])], [tools.value("y", [1, 1 << 13])]
+    node = tools.node("MatMul", ["x", "w"], ["y"], name="product")
+    monkeypatch.setattr("tcl_core.network.load.LIMIT_BYTES", 1000)
+    load_network(tools.save(tools.model([node], *ends, [large])), NetworkConfig())
+    inside = tools.node("Constant", [], ["w"], name="weights", value=large)
+    held = tools.save(tools.model([inside, node], *ends))
+    assert "more than 2 GB beside its initializers" in refusal(held)

@@ -17,7 +17,6 @@ import tvm
 from tvm import relax
 
 from tcl_core.config import NetworkConfig
-from tcl_core.network import halves
 from tcl_core.network.halves import has_halves, in_single_precision
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
@@ -97,14 +96,6 @@ def test_what_has_none_stays_the_very_same() -> None:
         model = perceptron(kind)
         assert not has_halves(model)
         assert in_single_precision(model) is model
-
-
-def test_what_would_be_too_large_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = perceptron(wide=800)
-    monkeypatch.setattr(halves, "_MOST_BYTES", model.ByteSize() + 100)
-    assert in_single_precision(model) is model
-    monkeypatch.setattr(halves, "_MOST_BYTES", 2 * model.ByteSize())
-    assert in_single_precision(model) is not model
 
 
 def test_constants_casts_and_fillings_name_no_halves() -> None:

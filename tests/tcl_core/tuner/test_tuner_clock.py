@@ -42,6 +42,17 @@ def test_minutes_keep_time_back_for_the_library() -> None:
     assert RunClock(Budget(minutes=10.0), CancelToken()).tuning_s == pytest.approx(575.0)
 
 
+def test_rounds_have_half_of_their_time_however_long_the_network_took_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = RunClock(Budget(minutes=1.0), CancelToken())
+    clock.begin_rounds()
+    assert clock.tuning_s == pytest.approx(51.0)
+    monkeypatch.setattr(clock, "started", clock.started - 70.0)
+    assert clock.out_of_time()
+    clock.begin_rounds()
+    assert clock.tuning_s == pytest.approx(70.0 + 25.5, abs=1.0)
+    assert not clock.out_of_time()
+
+
 def test_trials_left_never_fall_below_zero() -> None:
     assert RunClock(Budget(trials=5), CancelToken()).trials_left(9) == 0
 
