@@ -30,7 +30,8 @@ from tcl_core.tvm_threads import SPIN_COUNT, apart_from_pool
 
 _POLL_S = 0.1
 _EXIT_S = 10.0
-_CRASH = "crash"
+_CRASH, _TIMEOUT = "crash", "timeout"
+_UNTUNED = "untuned"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,8 @@ class CompareRequest:
         tuned, untuned: exported libraries; None to leave one out.
         kind: "llvm" or "cuda".
         timed: whether to time them after the check.
+        untuned_s: what the first run of untuned TVM may take, in seconds: of a large network minutes, and nobody waits
+            for these.
     """
 
     model: str
@@ -59,6 +62,7 @@ class CompareRequest:
     config: LibraryConfig
     timed: bool = True
     single: str | None = None
+    untuned_s: float = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,21 +100,35 @@ def compare_in_child(
 ) -> CompareResult:
     """Compare in a spawned process. A crash or a hang is a failure in the result.
 
+    Where that is untuned TVM's, the others are compared once more without it.
+
     Raises:
         Interrupted: `cancel` was stopped; the process is gone.
     """
+    result = _compare_once(request, cancel, timeout_s)
+    if result.started != _UNTUNED:
+        return result
+    reason = result.failures[-1].cause
+    again = _compare_once(replace(request, untuned=None), cancel, timeout_s)
+    slow = f"a run takes longer than {request.untuned_s:g} s"
+    return _with_failure(again, _not_run(_UNTUNED), slow if reason == _TIMEOUT else reason)
+
+
+def _compare_once(request: CompareRequest, cancel: CancelToken | None, timeout_s: float) -> CompareResult:
+    """`started` of the result is who was at work when the process was lost, if anybody."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_child_main, args=(request, sender), name="tcl-compare")
     process.start()
     sender.close()
     result = CompareResult()
+    began = time.monotonic()
     try:
-        for update in _updates(receiver, cancel, time.monotonic() + timeout_s):
+        for update in _updates(receiver, cancel, began + timeout_s, request.untuned_s):
             result = update
         process.join(_EXIT_S)
     except TimeoutError:
-        return _with_failure(result, "timeout", f"no result in {timeout_s:.0f} s")
+        return _with_failure(result, _TIMEOUT, f"no result in {time.monotonic() - began:.0f} s")
     finally:
         receiver.close()
         if process.is_alive():
@@ -121,17 +139,22 @@ def compare_in_child(
     return result
 
 
-def _updates(receiver: Connection, cancel: CancelToken | None, deadline: float) -> Iterator[CompareResult]:
+def _updates(
+    receiver: Connection, cancel: CancelToken | None, deadline: float, untuned_s: float
+) -> Iterator[CompareResult]:
     """Results as they come, until the process closes its end."""
+    due = deadline
     while True:
         if cancel is not None and cancel.stopped:
             raise Interrupted
         if receiver.poll(_POLL_S):
             try:
-                yield receiver.recv()
+                result = receiver.recv()
             except EOFError:
                 return
-        elif time.monotonic() > deadline:
+            due = min(deadline, time.monotonic() + untuned_s) if result.started == _UNTUNED else deadline
+            yield result
+        elif time.monotonic() > due:
             raise TimeoutError
 
 
@@ -150,7 +173,7 @@ def compare(
     first_s: dict[str, float] = {}
     outputs: dict[str, list[Any]] = {}
     sources = libraries or {"tuned": request.tuned, "untuned": request.untuned}
-    for name in ("onnxruntime", "tuned", "untuned"):
+    for name in ("onnxruntime", "tuned", _UNTUNED):
         source = request.model if name == "onnxruntime" else sources.get(name)
         if source is None:
             continue
@@ -215,7 +238,7 @@ def _timed(
     result: CompareResult, contenders: Mapping[str, Contender], first_s: Mapping[str, float], config: LibraryConfig
 ) -> CompareResult:
     blocks = time_side_by_side(contenders, config, first_s)
-    rivals = [name for name in ("untuned", "onnxruntime") if {name, "tuned"} <= blocks.keys()]
+    rivals = [name for name in (_UNTUNED, "onnxruntime") if {name, "tuned"} <= blocks.keys()]
     return replace(
         result,
         timings=tuple((name, timing_of(runs)) for name, runs in blocks.items()),

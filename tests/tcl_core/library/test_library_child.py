@@ -87,6 +87,25 @@ def test_a_hang_is_cut_off(tmp_path: Path, imported: Any, linker: Linker) -> Non
     assert [failure.cause for failure in result.failures] == ["timeout"]
 
 
+@pytest.mark.parametrize(
+    ("deed", "reason"), [("for (;;) sleep(1)", "a run takes longer than 2 s"), ("raise(SIGSEGV)", "crash (SIGSEGV)")]
+)
+def test_untuned_tvm_is_left_out_where_it_takes_too_long_or_crashes(
+    tmp_path: Path, imported: Any, records: Any, linker: Linker, deed: str, reason: str
+) -> None:
+    path = tmp_path / "tuned.so"
+    build_tuned(imported.module, TARGET, records, imported.tasks).executable.export_library(str(path), fcompile=linker)
+    source = (
+        f"#include <signal.h>\n#include <unistd.h>\n__attribute__((constructor)) static void go(void) {{ {deed}; }}"
+    )
+    untuned = compile_c(linker, tmp_path, source)
+    result = compare_in_child(make_request(tmp_path, imported, tuned=str(path), untuned=untuned, untuned_s=2.0))
+    assert [check.matches for check in result.checks] == [True]
+    assert [one.rival for one in result.contests] == ["onnxruntime"]
+    assert [(failure.cause, failure.message) for failure in result.failures] == [("untuned did not run", reason)]
+    assert not result.broken
+
+
 def test_what_hangs_when_the_process_ends_is_not_waited_for(tmp_path: Path, imported: Any, linker: Linker) -> None:
     source = "#include <unistd.h>\n__attribute__((destructor)) static void hang(void) { for (;;) sleep(1); }"
     result = compare_in_child(make_request(tmp_path, imported, tuned=compile_c(linker, tmp_path, source), timed=False))
