@@ -21,8 +21,14 @@ _GAIN = 1.4
 """How many times as much of its vectors a product must use. Best of ten candidates, in panels of half vectors and, made
 longer, of whole ones (2 threads of a Xeon with AVX-512, us): 784 x 40 x 240 151 and 63, 196 x 120 x 480 157 and 82, 784
 x 88 x 352 308 and 164; 196 x 168 x 672 by vectors of 14 238, made longer 267."""
-_FEWEST_ROWS, _FEWEST_STEPS = 8, 64
-"""Below, what is cut off costs as much as the product: of rows, and of the sum."""
+_FEWEST_STEPS = 64
+_FEWEST_PRODUCTS = 8 * _FEWEST_STEPS
+"""Below, what is cut off costs as much as the product: of the sum, and of a column with all its rows. Networks of two
+products, the second given out (2 threads of a Zen 4, as it was and made longer): 16 x 30522 x 768 15.8 and 4.4 ms, 1 x
+50257 x 768 4.2 and 3.2, 4 x 5003 x 512 171 and 107 us, 4 x 5000 x 512 188 and 114, 1 x 527 x 2048 193 and 152, 1 x 37 x
+512 10.0 and 9.5; 1 x 99 x 256 5.4 and 5.3, 2 x 37 x 64 1.85 and 2.10. One row of weights that fill half vectors waits
+for them either way: 1 x 1000 x 1280 76 and 77.
+"""
 _MATMUL = "relax.matmul"
 
 
@@ -52,7 +58,7 @@ class _Columns(Lengthener):
 
     def planned(self, variable: Any, call: Any) -> Plan | None:
         shape = static_shape(call)
-        if shape is None or variable in self.given_out:
+        if shape is None:
             return None
         if op_name(call) == _MATMUL:
             return Plan(arguments=((), (1,)), result=len(shape) - 1) if self._begins(call, shape) else None
@@ -70,5 +76,8 @@ class _Columns(Lengthener):
         if weights is None or weights.ndim != 2 or len(shape) < 2 or call.ty.dtype != "float32":  # rows and columns
             return False
         inside, columns = weights.shape
-        long = math.prod(shape[:-1]) >= _FEWEST_ROWS and inside >= _FEWEST_STEPS
-        return long and self.longer(columns) != columns
+        rows = math.prod(shape[:-1])
+        if inside < _FEWEST_STEPS or rows * inside < _FEWEST_PRODUCTS:
+            return False
+        waits = rows == 1 and columns % (self._lanes // 2) == 0
+        return not waits and self.longer(columns) != columns

@@ -21,14 +21,14 @@ def constant(*shape: int) -> Any:
     return relax.const(np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32))
 
 
-def module_of(columns: int = COLUMNS, rows: int = ROWS, *, bare: bool = False) -> Any:
+def module_of(columns: int = COLUMNS, rows: int = ROWS, inside: int = INSIDE, *, bare: bool = False) -> Any:
     """A product, a bias, an activation, a sum with what is no constant; `bare` ends with the product."""
     builder = relax.BlockBuilder()
-    value = relax.Var("value", relax.TensorType((1, rows, INSIDE), "float32"))
+    value = relax.Var("value", relax.TensorType((1, rows, inside), "float32"))
     with builder.function("main", [value]):
         with builder.dataflow():
             emit = builder.emit
-            made = emit(relax.op.matmul(value, constant(INSIDE, columns)))
+            made = emit(relax.op.matmul(value, constant(inside, columns)))
             if not bare:
                 made = emit(relax.op.nn.relu(emit(relax.op.add(made, constant(columns)))))
                 turned = emit(relax.op.permute_dims(made, [0, 2, 1]))
@@ -68,6 +68,16 @@ def test_columns_of_zeros_go_as_far_as_each_is_worked_on_alone() -> None:
     np.testing.assert_allclose(run(lengthened, value), run(module, value), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("rows", "inside"), [(ROWS, INSIDE), (1, 512)])
+def test_a_product_that_is_given_out_is_cut_last(rows: int, inside: int) -> None:
+    """The words of a language model, 50,257 of GPT-2's, are its largest product."""
+    module = module_of(rows=rows, inside=inside, bare=True)
+    lengthened = lengthen_columns(module, LANES)
+    assert shapes(lengthened) == {"matmul": (1, rows, 64), "cut": (1, rows, COLUMNS)}
+    value = np.random.default_rng(0).standard_normal((1, rows, inside)).astype(np.float32)
+    np.testing.assert_allclose(run(lengthened, value), run(module, value), rtol=1e-4, atol=1e-5)
+
+
 def test_what_is_cut_off_stays_out_of_the_products_kernel() -> None:
     annotated = relax.transform.AnnotateTIROpPattern()(lowered(lengthen_columns(module_of(), LANES)))
     fused = relax.transform.FuseOps()(annotated)
@@ -83,8 +93,8 @@ def lowered(module: Any) -> Any:
 
 @pytest.mark.parametrize(
     "module",
-    [module_of(48), module_of(60), module_of(12), module_of(COLUMNS, rows=4), module_of(bare=True)],
-    ids=["whole vectors", "nearly whole ones", "one of its own", "few rows", "given out"],
+    [module_of(48), module_of(60), module_of(12), module_of(rows=4), module_of(40, rows=1, inside=512)],
+    ids=["whole vectors", "nearly whole ones", "one of its own", "few products", "one row of half vectors"],
 )
 def test_others_are_left_alone(module: Any) -> None:
     tvm.ir.assert_structural_equal(lengthen_columns(module, LANES), module)
