@@ -28,6 +28,7 @@ module                    what it does
 ``maker``                 nodes and initializers that stand in for one node                          (onnx)
 ``recurrent``             LSTM, GRU and RNN read, and written out step by step                       (onnx)
 ``recurrences``           the same as one operator of our own, for a processor                       (onnx)
+``sequence_lengths``      which of both, and sequences of different lengths                          (onnx)
 ``recurrence_kernel``     which the frontend makes this kernel of                                    (tvm)
 ``resizes``               `Resize` as TVM reads it, else as gathers and products                     (onnx)
 ``interpolations``        linear ones axis by axis                                                   (onnx)

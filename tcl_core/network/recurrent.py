@@ -5,9 +5,11 @@ reads its rows by a constant index tensor: so the kernels of all steps are equal
 and orders of gates are those of the ONNX standard (``Operators.md``, LSTM, GRU, RNN). On a processor all steps are one
 kernel instead (`recurrences`).
 
+Sequences of different lengths are made such as take every step before that (`sequence_lengths`).
+
 What is left as it is, and refused later by name and reason (`obstacle`): peepholes, clipped or coupled gates, other
-activations than sigmoid, tanh and ReLU, sequences of different lengths, weights that are computed, and more than
-`MOST_STEPS` steps where they are written out.
+activations than sigmoid, tanh and ReLU, the last memory of sequences of different lengths, weights that are computed,
+and more than `MOST_STEPS` steps where they are written out.
 """
 
 from __future__ import annotations
@@ -85,13 +87,22 @@ def _obstacle_of_steps(
     """The same, as to the input's size and the lengths of its sequences, which may have a name and yet not be known."""
     if len(size) != 3 or min(size) < 1:
         return "an input whose size is not known"
-    if name and lengths is None:
-        return "lengths told in a run: fix their input by --value"
-    if lengths is not None and bool((lengths != size[0]).any()):
-        return "sequences of different lengths"
     if size[0] * directions > most_steps:
         return f"{size[0]} steps{' in both directions' * (directions > 1)}, {most_steps // directions:.0f} at most"
+    if name and lengths is None:
+        return "a last memory of lengths told in a run: fix their input by --value"
+    if lengths is not None and bool((lengths != size[0]).any()):
+        return "the last memory of sequences of different lengths"
     return ""
+
+
+def differ_in_length(node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether some of a recurrent node's sequences may be shorter than others, or than all of its steps."""
+    inputs, _ = _read(node)
+    lengths = _array(constants, inputs[4])
+    if lengths is None:
+        return bool(inputs[4])
+    return bool((lengths != dims.get(inputs[0], (-1,))[0]).any())
 
 
 def _read(node: Any) -> tuple[list[str], dict[str, Any]]:

@@ -36,10 +36,9 @@ from tcl_core.network.padded_windows import without_unread_steps
 from tcl_core.network.paddings import write_out_paddings
 from tcl_core.network.powers import power_nodes
 from tcl_core.network.products import keep_ranks
-from tcl_core.network.recurrences import as_recurrence
-from tcl_core.network.recurrent import unroll
 from tcl_core.network.resizes import spell_out_resize
 from tcl_core.network.response_norms import spell_out_response_norm
+from tcl_core.network.sequence_lengths import without_recurrence
 from tcl_core.network.shapes import known_sizes
 from tcl_core.network.signals import lift_signals
 from tcl_core.network.skeleton import without_weights
@@ -261,8 +260,7 @@ def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
 
 
 def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
-    made = as_recurrence(node, facts.constants, facts.dims, facts.opset) if facts.on_cpu else None
-    return made or unroll(node, facts.constants, facts.dims, facts.opset) or ([node], [])
+    return without_recurrence(node, facts.constants, facts.dims, facts.opset, on_cpu=facts.on_cpu) or ([node], [])
 
 
 def _rewrite_resize(node: Any, facts: _Facts) -> _Rewritten:

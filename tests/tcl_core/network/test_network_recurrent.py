@@ -50,7 +50,7 @@ def test_gates_of_other_kinds(kind: str, attributes: dict[str, Any]) -> None:
         ("LSTM", {"clip": 1.0}, "clipped gates"),
         ("LSTM", {"input_forget": 1}, "coupled gates"),
         ("RNN", {"activations": ["Softsign"]}, "activations other than Sigmoid, Tanh and Relu"),
-        ("GRU", {"lengths": [STEPS, 2]}, "sequences of different lengths"),
+        ("LSTM", {"lengths": [STEPS, 2]}, "the last memory of sequences of different lengths"),
         ("RNN", {"steps": MOST_STEPS + 1}, f"{MOST_STEPS + 1} steps, {MOST_STEPS} at most"),
         ("GRU", {"steps": 300, "direction": "bidirectional"}, "300 steps in both directions, 256 at most"),
     ],
@@ -70,7 +70,7 @@ def test_reasons_of_what_onnxruntime_does_not_run_either() -> None:
     assert obstacle(node, constants, {"x": (-1, BATCH, INPUTS)}) == "an input whose size is not known"
     assert obstacle(node, {}, sizes) == "weights that are computed"
     node.input[4] = "told"
-    assert obstacle(node, constants, sizes) == "lengths told in a run: fix their input by --value"
+    assert obstacle(node, constants, sizes) == "a last memory of lengths told in a run: fix their input by --value"
     node.attribute.append(onnx.helper.make_attribute("layout", 1))
     assert obstacle(node, constants, sizes) == "layout 1"
 

@@ -1,0 +1,142 @@
+"""What stands in for recurrent nodes, and first of all for those whose sequences differ in length.
+
+Behind its last value a sequence is gone on with, as what comes of that goes nowhere: states are zero there, as the
+standard has them, and its last state is read at its own end. Backwards each sequence is turned around up to its end,
+and so is what comes of it. Lengths may be told in a run. An LSTM's memory is kept of the very last step alone: a last
+memory is left to the node as it is, which is refused (`recurrent.obstacle`) where anything reads it.
+
+Shape legend: T steps, B sequences, rows [T * B] of what belongs to a step of a sequence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+
+from tcl_core.network.maker import Maker
+from tcl_core.network.nodes import attributes_of
+from tcl_core.network.recurrences import as_recurrence
+from tcl_core.network.recurrent import MOST_STEPS, Layer, differ_in_length, obstacle, unroll
+
+_LENGTHS = 4
+"""Place of the lengths among a recurrent node's inputs."""
+_MEMORY = 2
+"""Place of an LSTM's last memory among its results."""
+
+_Made = tuple[list[Any], list[Any]]
+
+
+def without_recurrence(
+    node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]], opset: int, *, on_cpu: bool
+) -> _Made | None:
+    """Nodes and initializers in place of a recurrent node; None where it has to stay.
+
+    Arguments as of `unroll`; for a processor all steps are one kernel.
+    """
+    if not differ_in_length(node, constants, dims):
+        made = as_recurrence(node, constants, dims, opset) if on_cpu else None
+        return made or unroll(node, constants, dims, opset)
+    if obstacle(_plain(node), constants, dims, math.inf if on_cpu else MOST_STEPS):
+        return None
+    nodes, weights = _of_every_step(node, constants, dims, opset)
+    constants = {**constants, **{weight.name: weight for weight in weights}}
+    found: list[Any] = []
+    for each in nodes:
+        made = None
+        if each.op_type == node.op_type and not each.input[_LENGTHS]:
+            sizes = {**dims, each.input[0]: dims[node.input[0]]}
+            made = without_recurrence(each, constants, sizes, opset, on_cpu=on_cpu)
+        own, more = made or ([each], [])
+        found += own
+        weights += more
+    return found, weights
+
+
+def _of_every_step(node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]], opset: int) -> _Made:
+    """The same, with recurrent nodes of one direction each in it, without lengths."""
+    layer = Layer.of(node, constants, dims)
+    maker = Maker(f"{node.output[0] or node.name}.sequences", opset)
+    ends = _Ends(layer, maker, node.input[_LENGTHS])
+    states, last = zip(*(_direction(layer, maker, at, ends) for at in range(len(layer.reverse))), strict=True)
+    for place, (parts, axis) in enumerate(((states, 1), (last, 0))):
+        if node.output[place : place + 1] and node.output[place]:
+            maker.node("Concat", *parts, axis=axis, output=node.output[place])
+    return [*maker.nodes, *_of_memory(node)], maker.weights
+
+
+def _plain(node: Any) -> Any:
+    """A copy without lengths."""
+    made = onnx.NodeProto.FromString(node.SerializeToString())
+    made.input[_LENGTHS] = ""
+    return made
+
+
+def _of_memory(node: Any) -> list[Any]:
+    """The node as it is, of its last memory alone, where that has a name."""
+    if not any(node.output[_MEMORY:]):
+        return []
+    made = onnx.NodeProto.FromString(node.SerializeToString())
+    del made.output[:]
+    made.output.extend(["", "", node.output[_MEMORY]])
+    return [made]
+
+
+def _direction(layer: Layer, maker: Maker, at: int, ends: _Ends) -> tuple[str, str]:
+    """A direction's states [T, 1, B, hidden], zero behind each end, and the last ones [1, B, hidden]."""
+    value = layer.node.input[0]
+    if layer.reverse[at]:
+        value = maker.reshape(ends.turned(maker.reshape(value, ends.rows, -1)), layer.steps, layer.batch, -1)
+    inputs = [value, *(maker.weight(part[at : at + 1]) for part in (layer.weight, layer.recurrence, layer.bias)), ""]
+    inputs += [
+        maker.reshape(layer.given_state(maker, name, at), 1, layer.batch, layer.hidden) if name else ""
+        for name in layer.states
+    ]
+    given = {**attributes_of(layer.node), "direction": "forward", "activations": list(layer.activations_of(at))}
+    rows = maker.reshape(maker.node(layer.kind, *inputs, **given), ends.rows, layer.hidden)
+    last = maker.reshape(ends.last(rows), 1, layer.batch, layer.hidden)
+    rows = ends.cut_off(ends.turned(rows) if layer.reverse[at] else rows)
+    return maker.reshape(rows, layer.steps, 1, layer.batch, layer.hidden), last
+
+
+class _Ends:
+    """Where each sequence ends, and what is done with rows [T * B, values] by that."""
+
+    def __init__(self, layer: Layer, maker: Maker, lengths: str) -> None:
+        self._maker = maker
+        self._zero = maker.weight(np.zeros((), layer.weight.dtype))
+        self.rows = layer.steps * layer.batch
+        node, number = maker.node, self._number
+        steps = maker.weight(np.arange(layer.steps, dtype=np.int64)[:, None])
+        sequences, self._batch = maker.weight(np.arange(layer.batch, dtype=np.int64)), number(layer.batch)
+        lengths = node("Cast", lengths, to=onnx.TensorProto.INT64)
+        before_end = node("Less", steps, lengths)
+        end = node("Sub", lengths, number(1))
+        turned = node("Where", before_end, node("Sub", end, steps), steps)
+        self._inside = maker.reshape(before_end, self.rows, 1)
+        self._turned = maker.reshape(self._row(turned, sequences), self.rows)
+        self._some = maker.reshape(node("Greater", lengths, number(0)), layer.batch, 1)
+        self._last = self._row(node("Where", node("Greater", lengths, number(0)), end, number(0)), sequences)
+
+    def _number(self, value: int) -> str:
+        return self._maker.weight(np.array(value, np.int64))
+
+    def _row(self, step: str, sequence: str) -> str:
+        return self._maker.node("Add", self._maker.node("Mul", step, self._batch), sequence)
+
+    def turned(self, rows: str) -> str:
+        """Each sequence from its end to its beginning, and what is behind its end as it is."""
+        return self._maker.node("Gather", rows, self._turned, axis=0)
+
+    def cut_off(self, rows: str) -> str:
+        """Zeros behind each end."""
+        return self._maker.node("Where", self._inside, rows, self._zero)
+
+    def last(self, rows: str) -> str:
+        """The last row [B, values] of each sequence; zeros of one without any."""
+        return self._maker.node("Where", self._some, self._maker.node("Gather", rows, self._last, axis=0), self._zero)
