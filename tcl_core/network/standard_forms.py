@@ -141,6 +141,25 @@ def _written_cache(new: New) -> None:
     node("Gather", node("Concat", cache, update, axis=axis), maker.reshape(row, -1), output=new.output, axis=axis)
 
 
+def _turned_sequences(new: New) -> None:
+    """Each sequence from its end, which may be told in a run, to its beginning; what is behind the end stays there."""
+    value, lengths = new.node.input
+    size, node, maker = new.sizes.get(value, ()), new.maker.node, new.maker
+    along = int(new.attributes.get("time_axis", 0))
+    if len(size) < 2 or -1 in size or {along, int(new.attributes.get("batch_axis", 1))} != {0, 1}:
+        raise Stays
+    steps, sequences = size[along], size[1 - along]
+    step, sequence = (np.expand_dims(np.arange(size[at]), 1 - at) for at in (along, 1 - along))
+    length = maker.reshape(node("Cast", lengths, to=onnx.TensorProto.INT64), *sequence.shape)
+    end = node("Sub", length, maker.weight(np.array(1)))
+    place = maker.weight(step)
+    turned = node("Where", node("Less", place, length), node("Sub", end, place), place)
+    far, next_to = (1, steps) if along else (sequences, 1)
+    row = node("Add", node("Mul", turned, maker.weight(np.array(far))), maker.weight(sequence * next_to))
+    rows = node("Gather", maker.reshape(value, steps * sequences, *size[2:]), maker.reshape(row, -1), axis=0)
+    maker.reshape(rows, *size, output=new.output)
+
+
 @dataclass(frozen=True)
 class _Axis:
     """One of a picture put together from blocks: its length, and how they lie along it."""
@@ -253,6 +272,7 @@ STANDARD_FORMS: dict[str, Callable[[New], None]] = {
     "MaxUnpool": unpooled,
     "QuantizeLinear": quantized,
     "RMSNormalization": _norm_of_everything,
+    "ReverseSequence": _turned_sequences,
     "STFT": _short_time_transform,
     "TensorScatter": _written_cache,
 }

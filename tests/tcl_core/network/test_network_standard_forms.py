@@ -65,6 +65,15 @@ def deformed(
     return Case("DeformConv", given, names=names, constants=["w"], domain="", opset=22, **attributes)
 
 
+def turned(*shape: int, along: int, constant: bool = False) -> Case:
+    """Of lengths of one step and of all of them, too."""
+    lengths = np.arange(shape[1 - along]) % shape[along] + 1
+    lengths[-1] = shape[along]
+    given = {X: floats(*shape), "lengths": lengths}
+    axes = {"time_axis": along, "batch_axis": 1 - along}
+    return Case("ReverseSequence", given, constants=["lengths"] * constant, domain="", **axes)
+
+
 CASES = [
     Case("STFT", SIGNAL, constants=CONSTANT, domain=""),
     Case("STFT", SIGNAL, constants=CONSTANT, domain="", onesided=0),
@@ -110,6 +119,10 @@ CASES = [
     blocks((1, 16, 12), (3, 4, 3), (2, 2, 2)),
     deformed((1, 4, 7, 9), (5, 4, 3, 3), (7, 9), pads=[1, 1, 1, 1], bias=True, mask=True),
     deformed((2, 16, 8, 8), (6, 8, 2, 3), (4, 2), strides=[2, 2], dilations=[1, 2], group=2, offset_group=2, mask=True),
+    turned(5, 3, 4, along=0),
+    turned(3, 5, 4, along=1),
+    turned(3, 5, 2, 4, along=1, constant=True),
+    turned(4, 6, along=0, constant=True),
     deformed((1, 16, 6, 5), (16, 1, 3, 3), (6, 5), pads=[1, 1, 1, 1], group=16),
 ]  # fmt: skip
 
