@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.external_data_helper
 import onnx.helper
 import onnx.numpy_helper
 import onnx.shape_inference
@@ -120,10 +121,14 @@ def fold_constants(model: Any) -> Simplified:
             )
         except Exception as error:  # noqa: BLE001  # onnxruntime raises a dozen pybind types with no common base
             return Simplified(model=None, problem=str(error).splitlines()[0])
-        folded = onnx.load(str(path))
-    if _parts(folded.graph) == _parts(model.graph):
-        # It writes down defaults, and another order, of what it leaves as it is.
-        folded.CopyFrom(model)
+        folded = onnx.load(str(path), load_external_data=False)
+        if _parts(folded.graph) == _parts(model.graph):
+            # It writes down defaults, and another order, of what it leaves as it is. A new message: the memory of what
+            # a message is overwritten with is added to its own.
+            folded = onnx.ModelProto()
+            folded.CopyFrom(model)
+        else:
+            onnx.external_data_helper.load_external_data_for_model(folded, folder)
     _forget_unused_opsets(folded)
     return Simplified(model=folded)
 
