@@ -53,6 +53,12 @@ def verdict(report: LibraryReport) -> str:
     return sentence + (little if report.tells_little else "")
 
 
+def left_out(report: LibraryReport) -> str:
+    """Why something is missing that `verdict` does not tell, in sentences: "untuned did not run: ..."."""
+    told = report.failures if report.max_abs_error is not None else report.failures[:-1]
+    return " ".join(f"{sentence.rstrip('.')}." for sentence in told)
+
+
 def coverage(report: LibraryReport) -> str:
     """How many tasks run a tuned record, and how many do not."""
     fallbacks = len(report.fallback_tasks)

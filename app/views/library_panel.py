@@ -88,7 +88,8 @@ class LibraryPanel(QWidget):
         name, colour = ("check", self._tokens.good) if report.matches else ("warning", self._tokens.warn)
         self._mark.setPixmap(icon(name, colour).pixmap(QSize(16, 16)))
         where = tr("Exported to {path}", path=report.path) if report.path else tr("Not exported.")
-        self._coverage.setText(f"{library_wording.coverage(report)} {where}")
+        sentences = (library_wording.left_out(report), library_wording.coverage(report), where)
+        self._coverage.setText(" ".join(filter(None, sentences)))
 
 
 def _table(name: str, model: RowTableModel[Any]) -> CopyTable:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import checkpoint_samples
 import library_engine
+import library_samples
 import pytest
 import recorded_run
 import studio_engines
@@ -94,6 +95,12 @@ def test_times_tell_a_tie_and_outlive_the_next_check(studio: Studio, qtbot: QtBo
     click(qtbot, actions(studio).verify_button)
     done(qtbot, studio, "Same results")
     assert column(panel.times, 4) == ["tuned is faster", "–", "tie"], "the same library: its times still hold"
+
+
+def test_why_a_rival_is_left_out_is_told_below_the_tables(studio: Studio) -> None:
+    slow = "untuned did not run: a run takes longer than 20 s"
+    studio.models.library.take(library_samples.report(failures=(slow,)))
+    assert studio.window.library_panel._coverage.text().startswith(f"{slow}. 2 of 3 tasks run")
 
 
 def test_a_check_is_stopped(studio: Studio, qtbot: QtBot) -> None:

@@ -150,6 +150,15 @@ def test_verdicts() -> None:
     assert broken.matches is False
 
 
+def test_what_is_missing_is_told_once() -> None:
+    slow, crash = "untuned did not run: a run takes longer than 20 s", "crash (SIGSEGV): the comparison ended with -11"
+    assert library_wording.left_out(library_samples.report()) == ""
+    assert library_wording.left_out(library_samples.report(failures=(slow,))) == f"{slow}."
+    broken = library_samples.report(outputs=(), crashed=True, failures=(f"{slow}.", crash))
+    assert library_wording.left_out(broken) == f"{slow}."
+    assert said(broken).endswith(crash)
+
+
 def test_coverage() -> None:
     assert library_wording.coverage(library_samples.report()) == (
         "2 of 3 tasks run their best record that applies; 1 run untuned code."
