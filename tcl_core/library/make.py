@@ -80,9 +80,10 @@ def make_library(
         libraries = {"tuned": built.executable}
         failures: tuple[str, ...] = ()
         if platform.runnable and timed:
-            untuned, failures = _build_untuned(loaded_model, imported, platform)
-            libraries |= untuned
+            failures = _add_untuned(libraries, loaded_model, imported, platform)
         paths = _link_all(libraries, linker, folder) if linker else {}
+        if linker:
+            libraries.clear()  # untuned TVM has weights of its own, which lie in a file now
         _checkpoint(cancel)
         result = CompareResult()
         if platform.runnable:
@@ -97,12 +98,15 @@ def make_library(
         return replace(report, path=str(export_bundle(paths["tuned"], manifest, out)))
 
 
-def _build_untuned(model: Any, imported: TunableNetwork, platform: Platform) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _add_untuned(
+    libraries: dict[str, Any], model: Any, imported: TunableNetwork, platform: Platform
+) -> tuple[str, ...]:
     """The comparison can do without stock TVM where that cannot build the network at all: then with the reason."""
     try:
-        return {"untuned": build_untuned([model, imported.simplified], platform.target_json)}, ()
+        libraries["untuned"] = build_untuned([model, imported.simplified], platform.target_json)
     except UserError as error:
-        return {}, (str(error),)
+        return (str(error),)
+    return ()
 
 
 def _link_all(libraries: Mapping[str, Any], linker: Linker, folder: Path) -> dict[str, Path]:
