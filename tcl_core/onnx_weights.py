@@ -1,6 +1,6 @@
 """A model and its weights apart: one message of protobuf holds 2 GB at most, and is slow to write long before that.
 
-onnxruntime took 22 s to open a model of 1.2 GB as one message and to write it down optimised, and 2.3 s with the
+onnxruntime took 28 s to open a model of 1.2 GB as one message and to write it down optimised, and 11 s with the
 weights beside it (2 threads of a Zen 4).
 """
 

@@ -44,17 +44,16 @@ from tcl_core.network.shapes import known_sizes
 from tcl_core.network.signals import lift_signals
 from tcl_core.network.skeleton import without_weights
 from tcl_core.network.transposed import as_convolution
-from tcl_core.onnx_weights import LEAST, take_apart
+from tcl_core.onnx_weights import LEAST, save_apart
 
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
 # of bert-tiny become 18, and its GELU leaves the matrix product (measured with onnxruntime 1.31).
 _HARMFUL = ["MatMulAddFusion"]
 
 _ERRORS_ONLY = 3
-_WEIGHTS = "weights"
 _OF_FOLDING = {
     "disable_prepacking": "1",  # nothing is run
-    "optimized_model_external_initializers_file_name": _WEIGHTS,
+    "optimized_model_external_initializers_file_name": "weights",
     "optimized_model_external_initializers_min_size_in_bytes": str(4 * LEAST),
 }
 _SLICE_INPUTS = 10
@@ -108,18 +107,15 @@ def fold_constants(model: Any) -> Simplified:
     options.intra_op_num_threads = 1
     for name, value in _OF_FOLDING.items():
         options.add_session_config_entry(f"session.{name}", value)
-    light, weights = take_apart(model, _WEIGHTS)
-    # They are read while the session is made, and must live as long.
-    values = [onnxruntime.OrtValue.ortvalue_from_numpy(onnx.numpy_helper.to_array(each)) for each in weights]
-    options.add_external_initializers([tensor.name for tensor in weights], values)
     with tempfile.TemporaryDirectory(prefix="tcl-simplify-") as folder:
-        path = Path(folder) / "model.onnx"
+        given, path = Path(folder) / "given.onnx", Path(folder) / "model.onnx"
         options.optimized_model_filepath = str(path)
         try:
+            save_apart(model, given)
             onnxruntime.InferenceSession(
-                light.SerializeToString(), options, providers=["CPUExecutionProvider"], disabled_optimizers=_HARMFUL
+                str(given), options, providers=["CPUExecutionProvider"], disabled_optimizers=_HARMFUL
             )
-        except Exception as error:  # noqa: BLE001  # onnxruntime raises a dozen pybind types with no common base
+        except Exception as error:  # noqa: BLE001  # a full disk, and a dozen pybind types with no common base
             return Simplified(model=None, problem=str(error).splitlines()[0])
         folded = onnx.load(str(path), load_external_data=False)
         if _parts(folded.graph) == _parts(model.graph):

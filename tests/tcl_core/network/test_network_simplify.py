@@ -74,6 +74,30 @@ def test_large_weights_are_folded_as_small_ones_are(tools: Any) -> None:
     np.testing.assert_allclose(run(folded, x=feed)[0], run(model, x=feed)[0], rtol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["FLOAT16", "BFLOAT16", "INT8", "INT4", "FLOAT8E4M3FN"])
+def test_large_weights_are_folded_of_whatever_type_and_may_be_of_no_use(tools: Any, kind: str) -> None:
+    whole = np.random.default_rng(0).integers(-8, 8, (256, 128))
+    held = onnx.helper.make_tensor("w", getattr(onnx.TensorProto, kind), whole.shape, whole.ravel().tolist())
+    packed = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(held), "w")
+    assert packed.raw_data
+    cast = kind.endswith("FLOAT16")
+    nodes = [
+        tools.node("Cast", ["w"], ["f"], to=onnx.TensorProto.FLOAT)
+        if cast
+        else tools.node("DequantizeLinear", ["w", "s"], ["f"]),
+        tools.node("MatMul", ["x", "f"], ["y"]),
+    ]
+    unused = tools.tensor("unused", np.ones((256, 256), np.float32))
+    weights = [packed, tools.tensor("s", np.array(0.5, np.float32)), unused]
+    graph = onnx.helper.make_graph(nodes, "g", [tools.value("x", [1, 256])], [tools.value("y", [1, 128])], weights)
+    folded = fold_constants(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
+    )
+    assert operators(folded.model) == (["MatMul"] if cast else ["DequantizeLinear", "MatMul"])
+    ones = np.ones((1, 256), np.float32)
+    np.testing.assert_allclose(run(folded.model, x=ones)[0][0], whole.sum(0) * (1 if cast else 0.5), rtol=1e-5)
+
+
 def test_a_normalisation_without_a_convolution_becomes_a_product_and_a_sum(tools: Any) -> None:
     generator = np.random.default_rng(0)
     weights = [
