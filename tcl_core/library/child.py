@@ -134,8 +134,9 @@ def _compare_once(request: CompareRequest, cancel: CancelToken | None, timeout_s
         if process.is_alive():
             process.kill()
         process.join()
-    if process.exitcode:
-        return _with_failure(result, _exit_cause(process.exitcode), f"the comparison ended with {process.exitcode}")
+    code = process.exitcode or 0
+    if code or result.started is not None:
+        return _with_failure(result, _exit_cause(code), f"the comparison ended with {code}")
     return result
 
 

@@ -88,7 +88,12 @@ def test_a_hang_is_cut_off(tmp_path: Path, imported: Any, linker: Linker) -> Non
 
 
 @pytest.mark.parametrize(
-    ("deed", "reason"), [("for (;;) sleep(1)", "a run takes longer than 2 s"), ("raise(SIGSEGV)", "crash (SIGSEGV)")]
+    ("deed", "reason"),
+    [
+        ("for (;;) sleep(1)", "a run takes longer than 2 s"),
+        ("raise(SIGSEGV)", "crash (SIGSEGV)"),
+        ("_exit(0)", "exit status 0"),
+    ],
 )
 def test_untuned_tvm_is_left_out_where_it_takes_too_long_or_crashes(
     tmp_path: Path, imported: Any, records: Any, linker: Linker, deed: str, reason: str
