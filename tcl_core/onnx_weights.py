@@ -38,15 +38,16 @@ def is_weight(tensor: Any) -> bool:
 
 
 def bytes_without_weights(model: Any) -> int:
-    """How long the message is that is left of a model without its weights."""
-    return int(take_apart(model, "")[0].ByteSize())
+    """How long the message is that is left of a model without its weights, none of whose bytes is read for it."""
+    left = sum(tensor.ByteSize() for tensor in model.graph.initializer if not _lies_apart(tensor))
+    return int(copy_without_initializers(model).ByteSize() + left)
 
 
 def take_apart(model: Any, file: str) -> tuple[Any, list[Any]]:
     """A copy that names `file` in the place of each weight's bytes, and these weights in the order they lie there."""
     light, weights, offset = copy_without_initializers(model), [], 0
     for tensor in model.graph.initializer:
-        if not (is_weight(tensor) and tensor.HasField("raw_data")):
+        if not _lies_apart(tensor):
             light.graph.initializer.append(tensor)
             continue
         size = len(tensor.raw_data)
@@ -71,6 +72,11 @@ def save_apart(model: Any, path: Path) -> None:
             for tensor in weights:
                 stream.write(tensor.raw_data)
     path.write_bytes(light.SerializeToString())
+
+
+def _lies_apart(tensor: Any) -> bool:
+    """Only bytes can lie in a file."""
+    return is_weight(tensor) and bool(tensor.HasField("raw_data"))
 
 
 def _copy(name: str, value: Any, into: Any) -> None:
