@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,29 @@ _MEMORY = 2
 """Place of an LSTM's last memory among its results."""
 
 _Made = tuple[list[Any], list[Any]]
+
+
+@dataclass(frozen=True)
+class TurnedSteps:
+    """Sequences turned around up to their ends; names of tensors.
+
+    Attributes:
+        end: the last step of each.
+        inside: whether a step is not behind that.
+        step: which one stands in its place; behind the end itself.
+    """
+
+    end: str
+    inside: str
+    step: str
+
+    @classmethod
+    def of(cls, maker: Maker, steps: str, lengths: str) -> TurnedSteps:
+        """Steps and lengths are int64, and broadcast against each other."""
+        end = maker.node("Sub", lengths, maker.weight(np.array(1, np.int64)))
+        inside = maker.node("Less", steps, lengths)
+        step = maker.node("Where", inside, maker.node("Sub", end, steps), steps)
+        return cls(end, inside, step)
 
 
 def without_recurrence(
@@ -115,13 +139,11 @@ class _Ends:
         steps = maker.weight(np.arange(layer.steps, dtype=np.int64)[:, None])
         sequences, self._batch = maker.weight(np.arange(layer.batch, dtype=np.int64)), number(layer.batch)
         lengths = node("Cast", lengths, to=onnx.TensorProto.INT64)
-        before_end = node("Less", steps, lengths)
-        end = node("Sub", lengths, number(1))
-        turned = node("Where", before_end, node("Sub", end, steps), steps)
-        self._inside = maker.reshape(before_end, self.rows, 1)
-        self._turned = maker.reshape(self._row(turned, sequences), self.rows)
-        self._some = maker.reshape(node("Greater", lengths, number(0)), layer.batch, 1)
-        self._last = self._row(node("Where", node("Greater", lengths, number(0)), end, number(0)), sequences)
+        turned, some = TurnedSteps.of(maker, steps, lengths), node("Greater", lengths, number(0))
+        self._inside = maker.reshape(turned.inside, self.rows, 1)
+        self._turned = maker.reshape(self._row(turned.step, sequences), self.rows)
+        self._some = maker.reshape(some, layer.batch, 1)
+        self._last = self._row(node("Where", some, turned.end, number(0)), sequences)
 
     def _number(self, value: int) -> str:
         return self._maker.weight(np.array(value, np.int64))

@@ -18,6 +18,7 @@ from tcl_core.network.group_norms import group_norm
 from tcl_core.network.maker import Array, Maker
 from tcl_core.network.pool_indices import pool_with_indices, unpooled
 from tcl_core.network.scaled_blocks import dequantized, quantized
+from tcl_core.network.sequence_lengths import TurnedSteps
 
 _AXIS_BY_INPUT = 20
 """Opset from which `DFT` takes its axis as an input."""
@@ -151,9 +152,7 @@ def _turned_sequences(new: New) -> None:
     steps, sequences = size[along], size[1 - along]
     step, sequence = (np.expand_dims(np.arange(size[at]), 1 - at) for at in (along, 1 - along))
     length = maker.reshape(node("Cast", lengths, to=onnx.TensorProto.INT64), *sequence.shape)
-    end = node("Sub", length, maker.weight(np.array(1)))
-    place = maker.weight(step)
-    turned = node("Where", node("Less", place, length), node("Sub", end, place), place)
+    turned = TurnedSteps.of(maker, maker.weight(step), length).step
     far, next_to = (1, steps) if along else (sequences, 1)
     row = node("Add", node("Mul", turned, maker.weight(np.array(far))), maker.weight(sequence * next_to))
     rows = node("Gather", maker.reshape(value, steps * sequences, *size[2:]), maker.reshape(row, -1), axis=0)

@@ -16,7 +16,7 @@ _LIBRARY_MOST_S = 25.0
 """Time kept back from a budget in minutes for building, checking and timing the library."""
 
 _LEAST_SHARE = 0.5
-"""Of the rest, what the rounds have from their begin on: a network of 1.2 GB took a minute to open from a cold disk,
+"""Of the rest, what the rounds have from the first one on: a network of 1.2 GB took a minute to open from a cold disk,
 and of a run of a minute there was nothing left.
 """
 
