@@ -30,7 +30,7 @@ class Actions:
         self.quit = make(tr("&Quit"), tr("Close the studio"), "Ctrl+Q")
         self.start = make(tr("&Start"), tr("Tune the network"), "F5")
         self.hold = make(tr("&Pause"), tr("Hold at the next candidate, or go on"), "F6")
-        self.stop = make(tr("S&top"), tr("Stop at the next candidate"), "Shift+F5")
+        self.stop = make(tr("S&top"), tr("Stop at the next candidate, or stop opening a network"), "Shift+F5")
         self.reset_layout = make(tr("&Reset layout"), tr("Put all panels back where they were"))
         self.toggle_scheme = make(tr("Light or dark"), tr("Switch between light and dark"), "Ctrl+T")
         self.recent = QMenu(tr("Open &recent"), window)

@@ -60,6 +60,7 @@ class Controller(QObject):
         self._path: str | None = None
         self._workspace = ""
         self._opening: str | None = None
+        self._asked_before: str | None = None
         self._target = ""
         self._listed_for: tuple[str, FixedInputs] | None = None
         self._wanted: tuple[str | None, str, int | None, FixedInputs] | None = None
@@ -92,7 +93,7 @@ class Controller(QObject):
         if held := wording.opening_held(run.activity):
             self._announce(Mood.WARN, held)
             return
-        self._opening, self._target = path, target
+        self._asked_before, self._opening, self._target = self._opening, path, target
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
         self.announced.emit(None)
@@ -156,8 +157,12 @@ class Controller(QObject):
         run.announce()
 
     def stop_run(self) -> None:
-        """Stop the run; a second stop also ends what the engine does after the first."""
+        """Stop a run, at a second call also what the engine does after the first; or leave off opening a network."""
         run = self._models.run
+        if run.activity is Activity.OPENING:
+            self._opening = self._asked_before
+            # While it imports it listens to nobody, for seconds at a time, and it has nothing to lose.
+            self._engine.abandon(tr("Opening {opening_name} was stopped.", opening_name=run.opening_name))
         if run.busy:
             # A library that is being built is not left in the middle for a first stop.
             patient = run.stage is Stage.LIBRARY and run.activity is not Activity.STOPPING
@@ -208,9 +213,11 @@ class Controller(QObject):
         run.engine = EngineHealth.STARTING if loss.restarting else EngineHealth.DOWN
         kept = tr(" Everything measured is kept.") if was_busy else ""
         run.outcome = tr("Ended by force.") if loss.forced else tr("The engine was lost.") if was_busy else run.outcome
-        self._log(EntryKind.NOTICE if loss.forced else EntryKind.CRASHED, loss.reason + kept)
+        self._log(EntryKind.NOTICE if loss.forced or loss.asked else EntryKind.CRASHED, loss.reason + kept)
         mood = Mood.WARN if loss.forced else Mood.BAD
-        if not loss.restarting:
+        if loss.asked:
+            self._announce(Mood.NEUTRAL, loss.reason)
+        elif not loss.restarting:
             self._announce(mood, f"{loss.reason}{kept}", WayOn.REVIVE_ENGINE, tr("Start the engine again"))
         elif was_busy:
             self._announce(mood, f"{loss.reason}{kept}", WayOn.CONTINUE_RUN, tr("Continue the run"))
@@ -341,6 +348,7 @@ class Controller(QObject):
         if self._wanted is None:
             return False
         wish, self._wanted = self._wanted, None
+        self._opening = self._asked_before
         self._settle()
         self.open_network(*wish)
         return True

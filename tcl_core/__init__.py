@@ -27,6 +27,7 @@ room                      what it does                                          
 ``errors``                the sentences a person gets                                              -
 ``latencies``             how many digits a person gets of a latency, in terminal and report       -
 ``destinations``          whether a folder can take what is yet to be computed for it              -
+``passing_folders``       for what is only passing, and can be tidied up behind a process         -
 ``child_processes``       what every process that another one began has in common                  processes
 ``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
 ``llvm_pipeline``         TVM's passes down to LLVM, and one that keeps it from a mistake          tvm

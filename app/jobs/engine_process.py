@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 import psutil
 
 from app.translation import tr
+from tcl_core.passing_folders import tidy_up_after
 
 NICENESS = 5
 """The engine and its workers keep every core busy; the window shall get its turn at once when it has something to draw.
@@ -94,11 +95,12 @@ class EngineProcess:
         self._process.kill()
 
     def reap(self) -> int | None:
-        """Kill what is left of the group, collect the process, close the pipe; its exit code."""
+        """Kill what is left of the group, collect the process, tidy up after it, close the pipe; its exit code."""
         self.kill()
         self._process.join()
         self._reaped = True
         exit_code = self._process.exitcode
         self._process.close()
         self.connection.close()
+        tidy_up_after(self.pid)
         return exit_code

@@ -53,12 +53,14 @@ class EngineLoss:
         forced: we killed it, because a stop was not obeyed.
         reason: what happened, one sentence.
         restarting: a fresh engine is on its way; otherwise `EngineThread.revive` starts one.
+        asked: we killed it, because a person wanted to leave what it did.
     """
 
     generation: int
     forced: bool
     reason: str
     restarting: bool
+    asked: bool = False
 
 
 _ENDS = (
@@ -103,9 +105,10 @@ class EngineThread(QThread):
         self._target = target
         self._grace_s = grace_s
         self._generation = 1
-        self._forced = 0
+        self._forced = self._abandoned = 0
         self._down = False
         self._commands: queue.SimpleQueue[tuple[int, Command]] = queue.SimpleQueue()
+        self._taken: list[tuple[int, Command]] = []  # out of the queue, by the engine thread
         self._wake_read, self._wake_write = Pipe(duplex=False)
         self._closing = threading.Event()
         self._revived = threading.Event()
@@ -156,6 +159,19 @@ class EngineThread(QThread):
         if not (patient or self._deadline.isActive()):
             self._deadline.start(round(self._grace_s * 1000))
 
+    def abandon(self, reason: str) -> None:
+        """End the engine in the middle of what it does, and start a fresh one. `lost` says so before this returns.
+
+        What is sent from now on is for the fresh one.
+
+        Args:
+            reason: for `EngineLoss`.
+        """
+        self._deadline.stop()
+        self._abandoned = self._generation
+        self._kill_deaf()
+        self.lost.emit(EngineLoss(generation=self._abandoned, forced=False, reason=reason, restarting=True, asked=True))
+
     def revive(self) -> None:
         """Start an engine after one that was lost before it was ready."""
         self._down = False
@@ -198,6 +214,8 @@ class EngineThread(QThread):
             )
         with self._engine_lock:
             self._engine, self._engine_generation = engine, generation
+        if self._forced >= generation:
+            engine.kill()  # abandoned before it was there
         self.launched.emit(generation)
         attendance = _Attendance(self, engine, generation)
         lost = attendance.attend()
@@ -227,16 +245,16 @@ class EngineThread(QThread):
         self._revived.clear()
 
     def take_commands(self, generation: int) -> list[Command]:
-        """Empty the queue; commands meant for another generation are dropped."""
+        """Empty the queue; commands meant for an earlier generation are dropped, those for a later one wait for it."""
         self._hush()
-        commands: list[Command] = []
         while True:
             try:
-                meant_for, command = self._commands.get_nowait()
+                self._taken.append(self._commands.get_nowait())
             except queue.Empty:
-                return commands
-            if meant_for == generation:
-                commands.append(command)
+                break
+        commands = [command for meant_for, command in self._taken if meant_for == generation]
+        self._taken = [(meant_for, command) for meant_for, command in self._taken if meant_for > generation]
+        return commands
 
     @property
     def is_closing(self) -> bool:
@@ -282,6 +300,8 @@ class EngineThread(QThread):
 
     @Slot(object)
     def _note_loss(self, loss: EngineLoss) -> None:
+        if loss.restarting and loss.generation <= self._abandoned:
+            return  # `abandon` has told it
         self._deadline.stop()
         self._generation = loss.generation + 1
         self._down = not loss.restarting

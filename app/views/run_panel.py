@@ -56,7 +56,6 @@ class RunPanel(QWidget):
         self._hold.setObjectName("narrow")
         self._hold.clicked.connect(self.hold_requested)
         self._stop = QPushButton(tr("Stop"))
-        self._stop.setToolTip(tr("Stop at the next candidate; everything measured is kept (Shift+F5)"))
         self._stop.setObjectName("narrow")
         self._stop.clicked.connect(self.stop_requested)
         self._phase = label("", "section", wrap=True)
@@ -146,7 +145,7 @@ class RunPanel(QWidget):
         return {
             "start": activity is Activity.READY and not self.form.problem,
             "hold": activity in {Activity.RUNNING, Activity.PAUSED},
-            "stop": self._run.busy,
+            "stop": self._run.busy or activity is Activity.OPENING,
             "open": activity in {Activity.IDLE, Activity.READY},
         }
 
@@ -156,6 +155,11 @@ class RunPanel(QWidget):
         self._start.setEnabled(states["start"])
         self._hold.setEnabled(states["hold"])
         self._stop.setEnabled(states["stop"])
+        self._stop.setToolTip(
+            tr("Stop opening the network (Shift+F5)")
+            if run.activity is Activity.OPENING
+            else tr("Stop at the next candidate; everything measured is kept (Shift+F5)")
+        )
         paused = run.activity is Activity.PAUSED
         text = tr("Resume") if paused else tr("Pause")
         if self._hold.text() != text:

@@ -20,6 +20,7 @@ from tcl_core.library.inputs import index_bounds, make_inputs
 from tcl_core.library.linker import Linker, find_linker, require_linker
 from tcl_core.library.room import require_room
 from tcl_core.onnx_weights import save_apart
+from tcl_core.passing_folders import passing_folder
 
 
 class TunableNetwork(Protocol):
@@ -75,7 +76,7 @@ def make_library(
     _checkpoint(cancel)
     built = build_tuned(imported.module, platform.target_json, records, imported.tasks)
     _checkpoint(cancel)
-    with tempfile.TemporaryDirectory(prefix="tcl-library-") as name:
+    with passing_folder("library") as name:
         folder = Path(name)
         libraries = {"tuned": built.executable}
         failures: tuple[str, ...] = ()

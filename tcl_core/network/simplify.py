@@ -14,7 +14,6 @@ Together they bring resnet50 of the `onnx` package from 49 tasks to 30, with its
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +44,7 @@ from tcl_core.network.signals import lift_signals
 from tcl_core.network.skeleton import without_weights
 from tcl_core.network.transposed import as_convolution
 from tcl_core.onnx_weights import LEAST, save_apart
+from tcl_core.passing_folders import passing_folder
 
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
 # of bert-tiny become 18, and its GELU leaves the matrix product (measured with onnxruntime 1.31).
@@ -107,7 +107,7 @@ def fold_constants(model: Any) -> Simplified:
     options.intra_op_num_threads = 1
     for name, value in _OF_FOLDING.items():
         options.add_session_config_entry(f"session.{name}", value)
-    with tempfile.TemporaryDirectory(prefix="tcl-simplify-") as folder:
+    with passing_folder("simplify") as folder:
         given, path = Path(folder) / "given.onnx", Path(folder) / "model.onnx"
         options.optimized_model_filepath = str(path)
         try:

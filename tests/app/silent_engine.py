@@ -6,6 +6,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.jobs.engine_thread import EngineLoss
+
 
 class SilentEngine(QObject):
     """Stands in for an `EngineThread`."""
@@ -19,3 +21,6 @@ class SilentEngine(QObject):
 
     def send(self, command: Any) -> None:
         self.sent.append(command)
+
+    def abandon(self, reason: str) -> None:
+        self.lost.emit(EngineLoss(generation=1, forced=False, reason=reason, restarting=True, asked=True))

@@ -18,6 +18,7 @@ import recorded_what_if
 from tcl_core import events
 from tcl_core.domain import Candidate
 from tcl_core.library_events import ExportLibrary, LibraryDone
+from tcl_core.passing_folders import passing_folder
 from tcl_core.schedule_events import InspectSchedule, ScheduleRefused
 from tcl_core.what_if_events import OpenWhatIf, WhatIfCommand, WhatIfRefused
 
@@ -149,6 +150,19 @@ def slow_to_open(connection: Connection) -> None:
     for command in _commands(connection):
         if isinstance(command, events.OpenNetwork):
             time.sleep(0.3)
+            _answer_open(connection, command)
+
+
+def importing(connection: Connection) -> None:
+    """Never comes to the end of opening a network that is called large; it has a worker, and a folder, for it."""
+    _hello(connection)
+    for command in _commands(connection):
+        if isinstance(command, events.OpenNetwork) and "large" in (command.path or ""):
+            worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            with passing_folder("simplify") as folder:
+                connection.send(events.Notice(sentence=f"{worker.pid} {folder}"))
+                time.sleep(600)
+        elif isinstance(command, events.OpenNetwork):
             _answer_open(connection, command)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import checkpoint_samples
 import psutil
@@ -93,6 +94,37 @@ def test_deaf_engine_is_killed_with_its_children_and_replaced(watch: Callable[..
     assert seen.thread.engine_pid != engine
     assert engine is not None
     qtbot.waitUntil(lambda: not (_alive(worker) or _alive(engine)), timeout=WAIT_MS)
+
+
+def test_an_abandoned_engine_goes_with_all_it_has_and_a_fresh_one_comes(
+    watch: Callable[..., Watch], qtbot: QtBot
+) -> None:
+    seen = watch(studio_engines.importing)
+    seen.thread.send(events.OpenNetwork(path="/networks/large.onnx"))
+    qtbot.waitUntil(lambda: seen.count(events.Notice) == 1, timeout=WAIT_MS)
+    notice = next(event for event in seen.events if isinstance(event, events.Notice))
+    worker, folder = notice.sentence.split()
+    engine = seen.thread.engine_pid
+    assert engine is not None and Path(folder).is_dir()
+    seen.thread.abandon("It was stopped.")
+    (loss,) = seen.losses
+    assert loss.asked and loss.restarting and loss.reason == "It was stopped."
+    seen.thread.send(events.OpenNetwork(path="/networks/small.onnx"))
+    qtbot.waitUntil(lambda: seen.count(events.NetworkOpened) == 1, timeout=WAIT_MS)
+    assert seen.losses == [loss], "told once"
+    assert not Path(folder).exists()
+    qtbot.waitUntil(lambda: not (_alive(int(worker)) or _alive(engine)), timeout=WAIT_MS)
+
+
+def test_engines_abandoned_on_the_heels_of_one_another(watch: Callable[..., Watch], qtbot: QtBot) -> None:
+    seen = watch(studio_engines.importing)
+    for _ in range(4):
+        seen.thread.send(events.OpenNetwork(path="/networks/large.onnx"))
+        seen.thread.abandon("It was stopped.")
+    seen.thread.send(events.OpenNetwork(path="/networks/small.onnx"))
+    qtbot.waitUntil(lambda: seen.count(events.NetworkOpened) == 1, timeout=WAIT_MS)
+    assert len(seen.losses) == 4
+    assert seen.count(events.Notice) == 0
 
 
 def _alive(pid: int) -> bool:
@@ -211,7 +243,9 @@ def test_commands_for_a_lost_engine_never_reach_the_next(watch: Callable[..., Wa
     thread = watch(studio_engines.playing).thread
     thread._commands.put((7, events.StopRun()))
     thread._commands.put((8, events.PauseRun()))
+    thread._commands.put((9, events.ResumeRun()))
     assert thread.take_commands(8) == [events.PauseRun()]
+    assert thread.take_commands(9) == [events.ResumeRun()], "sent while the engine before was being ended"
 
 
 def test_closing_ends_even_a_deaf_engine(qtbot: QtBot) -> None:

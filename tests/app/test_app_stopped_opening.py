@@ -1,0 +1,87 @@
+"""A network that is being opened, and need not be any more: the window is at once as it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import recorded_run
+import studio_engines
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+from silent_desk import Desk
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+from app.models.announcement import Mood
+from app.models.log_table import EntryKind
+from app.models.run_request import request_of
+from app.models.run_state import Activity, EngineHealth
+from tcl_core import events
+
+WAIT_MS = 20_000
+LARGE = "/networks/large.onnx"
+Open = Callable[[EngineTarget], Studio]
+
+
+def stop_by_button(qtbot: QtBot, studio: Studio) -> None:
+    qtbot.mouseClick(studio.window.run_panel._stop, Qt.MouseButton.LeftButton)
+
+
+def stop_by_key(qtbot: QtBot, studio: Studio) -> None:
+    action = studio.window.actions_.stop
+    assert action.isEnabled() and action.shortcut().toString() == "Shift+F5"
+    action.trigger()
+
+
+@pytest.mark.parametrize("stop", [stop_by_button, stop_by_key])
+@pytest.mark.parametrize("earlier", [None, "resnet"])
+def test_stop_leaves_off_opening_and_another_network_can_be_opened(
+    open_studio: Open, qtbot: QtBot, stop: Callable[[QtBot, Studio], None], earlier: str | None
+) -> None:
+    studio = open_studio(studio_engines.importing)
+    window, run = studio.window, studio.models.run
+    if earlier is not None:
+        window.open_requested.emit(f"/networks/{earlier}.onnx")
+        qtbot.waitUntil(lambda: run.activity is Activity.READY, timeout=WAIT_MS)
+    title = window.windowTitle()
+    window.open_requested.emit(LARGE)
+    qtbot.waitUntil(lambda: studio.models.log.rowCount() > 0, timeout=WAIT_MS)
+    assert run.activity is Activity.OPENING
+    assert window.run_panel._stop.toolTip().startswith("Stop opening")
+    stop(qtbot, studio)
+    assert run.activity is (Activity.READY if earlier else Activity.IDLE)
+    assert window.windowTitle() == title
+    assert window.start_page.isVisible() is (earlier is None)
+    assert not window.actions_.stop.isEnabled() and window.actions_.open.isEnabled()
+    assert window.banner.isVisible() and "Opening large.onnx was stopped." in window.banner.text
+    window.open_requested.emit("/networks/other.onnx")
+    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.name == "other", timeout=WAIT_MS)
+    assert run.activity is Activity.READY and run.engine is EngineHealth.READY
+    log = studio.models.log
+    assert {log.entry(row).kind for row in range(log.rowCount())} == {EntryKind.NOTICE}
+
+
+def test_what_was_to_follow_does_not(desk: Desk) -> None:
+    shown = desk.models.run.opened
+    desk.controller.tune_sample(request_of(recorded_run.config()))
+    desk.controller.open_network("/n/next.onnx")
+    desk.controller.stop_run()
+    said = desk.said[-1]
+    assert said is not None and said.mood is Mood.NEUTRAL and said.action is None
+    assert desk.models.run.activity is Activity.READY and desk.models.run.opened is shown
+    desk.open(None, recorded_run.opened())
+    assert desk.models.run.activity is Activity.READY
+    assert not any(isinstance(command, events.StartRun) for command in desk.engine.sent)
+    assert desk.engine.sent[-1] != events.OpenNetwork(path="/n/next.onnx")
+
+
+def test_the_form_is_about_the_network_that_was_asked_for_before(desk: Desk) -> None:
+    desk.open("/n/net.onnx", recorded_run.opened(replace(recorded_run.NETWORK, path="/n/net.onnx")))
+    desk.controller.open_network(LARGE)
+    desk.controller.open_network("/n/next.onnx")
+    desk.tell(recorded_run.opened())  # the large one, which is not wished for any more
+    desk.controller.stop_run()
+    assert desk.controller.asked_path == "/n/net.onnx"
+    assert desk.models.run.opened is not None and desk.models.run.opened.network.path == "/n/net.onnx"
