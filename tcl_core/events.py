@@ -310,10 +310,12 @@ class CancelToken:
 
     Attributes:
         while_held: called again and again during a hold, and at each `wake`, by the thread that is held.
+        may_be_left: whether its work is `abandonable` now.
     """
 
     def __init__(self) -> None:
         self.while_held: Callable[[], None] = _rest
+        self.may_be_left = False
         self._stop = threading.Event()
         self._go = threading.Event()
         self._go.set()
@@ -333,6 +335,25 @@ class CancelToken:
         """Lift a hold."""
         self._go.set()
         self._woken.set()
+
+    @contextmanager
+    def abandonable(self) -> Iterator[None]:
+        """Mark work that takes long, looks for no stop, and can be left in its midst as nothing would be lost.
+
+        Raises:
+            Interrupted: a stop was asked for before it, or during it and nobody made it be left.
+        """
+        self._look()
+        self.may_be_left = True
+        try:
+            yield
+        finally:
+            self.may_be_left = False
+        self._look()
+
+    def _look(self) -> None:
+        if self._stop.is_set():
+            raise Interrupted
 
     def wake(self) -> None:
         """There is something else to do during a hold."""
@@ -375,5 +396,4 @@ class CancelToken:
                 self._woken.wait(_HELD_BEAT_S)
                 self._woken.clear()
             self._held_s += time.perf_counter() - start
-        if self._stop.is_set():
-            raise Interrupted
+        self._look()

@@ -44,7 +44,8 @@ def obey(command: LibraryCommand, output: Output, promise: str) -> LibraryReport
     from tcl_core.tuner.export import carry_out
 
     token = CancelToken()
-    with output.status.status("Building and checking the library"), stop_on_interrupt(token, output, promise):
+    said = stop_on_interrupt(token, output, promise, _STOPPED)
+    with output.status.status("Building and checking the library"), said:
         events = list(carry_out(command, token))
     if isinstance(events[-1], LibraryStopped):
         raise Interrupted(_STOPPED)

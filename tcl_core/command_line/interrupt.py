@@ -23,7 +23,8 @@ _FROM_ELSEWHERE = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ha
 def stop_on_interrupt(token: CancelToken, output: Output, promise: str, stopped: str = "") -> Iterator[None]:
     """The first Ctrl+C stops in order and says what is kept; the second ends the process at once (workers follow).
 
-    So does the first SIGTERM or SIGHUP, unless it was ignored, as `nohup` has it.
+    So does the first SIGTERM or SIGHUP, unless it was ignored, as `nohup` has it. What can be left in its midst
+    (`CancelToken.abandonable`) is left at the first of any, and nothing is promised.
 
     Args:
         promise: what becomes of the work, true at any moment: it may be too far to be stopped, and end as if it had not
@@ -47,15 +48,18 @@ def stop_on_interrupt(token: CancelToken, output: Output, promise: str, stopped:
             os._exit(130)
         if number == getattr(signal, "SIGHUP", None):
             _mute(terminals)
-        if not token.stopped:
-            token.stop()
-            speaker.start()
+        if token.stopped:
+            return
+        token.stop()
+        if token.may_be_left:
+            raise KeyboardInterrupt
+        speaker.start()
 
     heard = [number for number in _FROM_ELSEWHERE if signal.getsignal(number) is not signal.SIG_IGN]
     previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *heard)}
     try:
         yield
-    except Interrupted as stop:
+    except (Interrupted, KeyboardInterrupt) as stop:
         raise Interrupted(str(stop) or stopped) from stop
     finally:
         for number, handler in previous.items():

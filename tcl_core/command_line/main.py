@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = Output(as_json=arguments.json)
     try:
         output.require_reader()
-        _command(arguments)(arguments, output)
+        _carry_out(arguments, output)
     except UserError as error:
         output.status.print(str(error), style="bold red", soft_wrap=True)
         return BAD_INPUT
@@ -58,6 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a bug: the person gets one line and the log's path
         return _bug(error, output)
     return DONE
+
+
+def _carry_out(arguments: argparse.Namespace, output: Output) -> None:
+    try:
+        _command(arguments)(arguments, output)
+    except RuntimeError as error:
+        # Up to Python 3.11 a Ctrl+C that meets a class in the making, of which torch has thousands, is a RuntimeError.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
 
 
 def _say_full(text: str, output: Output) -> int:

@@ -82,7 +82,9 @@ class Collector:
     ) -> NetworkOpened:
         """Enter a network into the workspace and take its tasks; one that an earlier network has counts once."""
         config = self._config.network_config
-        opened = enter_workspace(workspace, open_on(read_network(network, config), platform, config))
+        with self._cancel.abandonable():
+            imported = open_on(read_network(network, config), platform, config)
+        opened = enter_workspace(workspace, imported)
         tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
         for task in tasks[: self._config.max_tasks or None]:
             if task.key not in planned:

@@ -116,7 +116,8 @@ def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
     yield PhaseChanged(stage=Stage.LIBRARY, detail="reading the network")
     try:
         with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
-            opened = open_tuned(workspace, command.network, command.platform, command.path)
+            with cancel.abandonable():
+                opened = open_tuned(workspace, command.network, command.platform, command.path)
             if out is None and not opened.platform.runnable:
                 raise UserError(
                     "library", f"This machine cannot run code for {opened.platform.name}; check it on one that has it."

@@ -94,12 +94,14 @@ class Tuner:
         """
         config = self.config
         yield PhaseChanged(stage=Stage.IMPORT, detail="reading the network")
-        loaded = self._opened.loaded if self._opened else read_network(config.network, config.network_config)
-        platform = self._opened.platform if self._opened else resolve_platform(config.target, config.threads)
+        with self.cancel.abandonable():
+            loaded = self._opened.loaded if self._opened else read_network(config.network, config.network_config)
+            platform = self._opened.platform if self._opened else resolve_platform(config.target, config.threads)
         require_runnable(platform, "tune")
         # From here on TVM loads in the measurer's process, while the network is imported and the first round searched.
         with measurer_for(platform, config.measure) as measurer:
-            opened = self._opened or open_on(loaded, platform, config.network_config)
+            with self.cancel.abandonable():
+                opened = self._opened or open_on(loaded, platform, config.network_config)
             self._limit_tasks(opened)
             with Workspace.open(Path(config.workspace)) as workspace:
                 yield from self._tune(workspace, opened, measurer)

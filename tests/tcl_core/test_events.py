@@ -77,3 +77,17 @@ def test_what_is_set_aside_costs_the_run_nothing() -> None:
     with pytest.raises(ValueError, match="odd"), token.set_aside():
         raise ValueError("odd")
     assert token.held_s > 0
+
+
+def test_what_can_be_left_in_its_midst_is_marked_and_followed_by_a_stop_that_came_meanwhile() -> None:
+    token = CancelToken()
+    with token.abandonable():
+        assert token.may_be_left
+    assert not token.may_be_left
+    with pytest.raises(Interrupted), token.abandonable():
+        token.stop()
+    assert not token.may_be_left
+    begun = []
+    with pytest.raises(Interrupted), token.abandonable():
+        begun.append(True)
+    assert not begun

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
+from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
 
@@ -69,6 +70,22 @@ def test_other_stops_are_like_the_first_interrupt_however_often_they_come(
         signal.raise_signal(number)
     assert signal.getsignal(number) is before
     assert capsys.readouterr().err == "Kept. Ctrl+C again ends at once.\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_can_be_left_in_its_midst_is_left_with_one_sentence(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = CancelToken()
+    with (
+        pytest.raises(Interrupted, match=r"^Nothing was done\.$"),
+        stop_on_interrupt(token, Output(as_json=True), "Kept.", "Nothing was done."),
+        token.abandonable(),
+    ):
+        signal.raise_signal(number)
+        raise AssertionError("it went on")
+    assert token.stopped
+    assert capsys.readouterr().err == ""
 
 
 def test_nohup_is_respected() -> None:

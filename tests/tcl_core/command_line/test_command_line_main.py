@@ -114,6 +114,17 @@ def test_a_stop_promises_no_more_than_holds_of_every_command(
     assert capsys.readouterr().err == "Stopped; what was finished by then is kept.\n"
 
 
+def test_a_stop_that_met_a_class_in_the_making_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def loading(*_: object) -> None:
+        raise RuntimeError("Error calling __set_name__ on 'cached_property' instance") from KeyboardInterrupt()
+
+    monkeypatch.setattr("tcl_core.command_line.doctor.run", loading)
+    assert dispatch(["doctor"]) == INTERRUPTED
+    assert capsys.readouterr().err == "Stopped; what was finished by then is kept.\n"
+
+
 def test_json_that_nobody_can_be_told_is_refused_before_any_work(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,10 +13,10 @@ import pytest
 from quick_run import heaviest, quick_run
 
 from tcl_core.checkpoints import describe
-from tcl_core.config import Budget
+from tcl_core.config import Budget, RunConfig
 from tcl_core.domain import Failure, Record, Stage
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import Event, PhaseChanged, RecordMeasured, RoundFinished
+from tcl_core.events import CancelToken, Event, PhaseChanged, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.requests import MeasureResult
 from tcl_core.store import Workspace
@@ -65,6 +65,28 @@ def test_a_run_in_which_all_fails_leaves_no_model(
     events = quick_run(tmp_path, opened, Budget(trials=4), heaviest(opened, 2))
     assert [event.record.failure for event in events if isinstance(event, RecordMeasured)] == [lost] * 4
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+@pytest.mark.parametrize("stage", ["read_network", "open_on"])
+def test_a_stop_while_the_network_is_opened_leaves_nothing_behind(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    token = CancelToken()
+    left: list[bool] = []
+
+    def stopping(*_: object) -> object:
+        left.append(token.may_be_left)
+        if stage == "read_network" or len(left) == 2:
+            token.stop()
+        return opened.loaded if len(left) == 1 else opened
+
+    monkeypatch.setattr("tcl_core.tuner.run.read_network", stopping)
+    monkeypatch.setattr("tcl_core.tuner.run.open_on", stopping)
+    config = RunConfig(network=None, workspace=str(tmp_path / "w"), threads=1)
+    with pytest.raises(Interrupted):
+        list(Tuner(config, token).events())
+    assert left == [True] * (1 if stage == "read_network" else 2)
+    assert not (tmp_path / "w").exists()
 
 
 def test_a_stop_inside_a_step_does_not_cost_its_lesson(
