@@ -177,3 +177,9 @@ def test_translations_keep_the_places_of_values() -> None:
         and places(message.findtext("source")) < places(message.findtext("translation"))
     ]
     assert not broken
+
+
+def test_shares_are_written_in_one_way():
+    """As in "29.7 %", by `quantities.percent`."""
+    lines = [(path, line) for path in SOURCES for line in path.read_text(encoding="utf-8").splitlines()]
+    assert not [(path.name, line) for path, line in lines if re.search(r":\.\d%|\d%[\"' ]", line)]

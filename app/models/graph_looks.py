@@ -118,4 +118,4 @@ def _look(mark: Mark, value: float | None, most: float, lens: Lens, trials: int)
     if lens is Lens.SPEED_UP:
         heat = math.log(value) / math.log(most) if value > 1.0 and most > 1.0 else 0.0
         return Look(mark=mark, heat=round(heat, _HEAT_DIGITS), value=f"{quantities.digits(value)}×")
-    return Look(mark=mark, heat=round(value / most, _HEAT_DIGITS), value=f"{value:.1%}")
+    return Look(mark=mark, heat=round(value / most, _HEAT_DIGITS), value=quantities.percent(value, 1))

@@ -105,7 +105,7 @@ TASK_COLUMNS: tuple[Column[UsedTask], ...] = (
     Column(
         later("Share"),
         later("Weight x latency, of the sum over the tuned tasks"),
-        lambda row: _NONE if row.share is None else f"{row.share:.1%}",
+        lambda row: _NONE if row.share is None else quantities.percent(row.share, 1),
         numeric=True,
     ),
     Column(

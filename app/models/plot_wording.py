@@ -80,7 +80,7 @@ def roof_card(name: str, intensity: float, first: float, best: float, share: flo
         ),
     ]
     if not math.isnan(share):
-        lines.append(tr("{share:.0%} of the roof", share=share))
+        lines.append(tr("{share} of the roof", share=quantities.percent(share)))
     if not math.isnan(first):
         lines.append(tr("after its first round {first} GFLOP/s", first=quantities.digits(first)))
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from app.models import plot_wording
+from app.models import plot_wording, quantities
 from app.models.plot_tables import PlotTable
 from app.translation import tr
 from tcl_core.domain import Candidate
@@ -99,10 +99,10 @@ def spread(shown: PoolMapped) -> str:
         return tr("The cost model tells these candidates not apart: they all lie on one point.")
     return tr(
         "The two directions in which the cost model's embedding of the pool spreads most: "
-        "they hold {across:.0%} and {along:.0%} of it, so that what lies close here may be "
+        "they hold {across} and {along} of it, so that what lies close here may be "
         "apart in others.",
-        across=across,
-        along=along,
+        across=quantities.percent(across),
+        along=quantities.percent(along),
     )
 
 

@@ -29,6 +29,11 @@ def latency(seconds: float | None) -> str:
     return tr("{seconds} ns", seconds=digits(seconds * 1000000000.0))
 
 
+def percent(share: float, decimals: int = 0) -> str:
+    """A share as the terminal and the report write it: "30 %", with a decimal "29.7 %"."""
+    return f"{100.0 * share:.{decimals}f} %"
+
+
 def trials(count: int) -> str:
     """A number of trials: "1 trial", "1,288 trials"."""
     return tr("1 trial") if count == 1 else tr("{count:,} trials", count=count)

@@ -105,7 +105,7 @@ COLUMNS: tuple[Column[TaskRow], ...] = (
     Column(
         later("Share of time"),
         later("Weight x best latency, as a share of the sum over all tasks"),
-        lambda row: "–" if row.share is None else f"{row.share:.1%}",
+        lambda row: "–" if row.share is None else quantities.percent(row.share, 1),
         _share_or_guess,
         numeric=True,
     ),

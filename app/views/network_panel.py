@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon
-from app.models import wording
+from app.models import quantities, wording
 from app.models.graph_looks import Lens
 from app.models.studio import StudioModels
 from app.tokens import Tokens
@@ -181,7 +181,7 @@ class NetworkPanel(QWidget):
         if lens is Lens.STATE or hot is None:
             self.legend.show_ramp("", "")
         else:
-            self.legend.show_ramp("1×" if lens is Lens.SPEED_UP else "0%", hot.value)
+            self.legend.show_ramp("1×" if lens is Lens.SPEED_UP else quantities.percent(0.0), hot.value)
 
     def _show_report(self, shown: bool) -> None:
         self.report.setVisible(shown)

@@ -83,7 +83,7 @@ class StagePlot(PlotFrame):
         for number, text in enumerate(self._texts):  # none is taken out of the scene: see `ClockAxis.set_plain`
             text.setVisible(number < len(seconds))
         for text, place, value in zip(self._texts, places, seconds, strict=False):
-            text.setText(f"{_duration(value)} · {value / total:.0%}")
+            text.setText(f"{_duration(value)} · {quantities.percent(value / total)}")
             text.setPos(value, place)
 
 

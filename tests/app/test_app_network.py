@@ -173,7 +173,8 @@ def test_shares_of_all_boxes_add_up_to_one() -> None:
     counts = {task.key: sum(node.task_key == task.key for node in graph.nodes) for task in tasks}
     states = {task.key: TaskState(task=replace(task, weight=counts[task.key]), trials=5, best_s=1e-3) for task in tasks}
     looks = box_looks([(node.task_key,) for node in graph.nodes], states, "", Lens.SHARE)
-    assert sum(float(look.value[:-1]) for look in looks if look.heat is not None) == pytest.approx(100, abs=2)
+    shares = [float(look.value.removesuffix(" %")) for look in looks if look.heat is not None]
+    assert sum(shares) == pytest.approx(100, abs=2)
     assert max(look.heat for look in looks if look.heat is not None) == 1.0
 
 

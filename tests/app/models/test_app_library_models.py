@@ -56,8 +56,8 @@ def test_the_tables_show_a_report(state: LibraryState) -> None:
         ["onnxruntime", "11.6", "10.7 to 13.1", "1.02x", "tie", "0.970 to 1.05x"],
     ]
     assert texts(state.tasks) == [
-        ["fused_a1", "3", "2,000", "75.0%", "tuned: best record"],
-        ["fused_b2", "1", "2,000", "25.0%", "tuned: best record"],
+        ["fused_a1", "3", "2,000", "75.0 %", "tuned: best record"],
+        ["fused_b2", "1", "2,000", "25.0 %", "tuned: best record"],
         ["fused_mean", "1", "–", "–", "fallback: no record that ran"],
     ]
     assert texts(state.outputs)[0] == ["logits", "0.5", "4.5", "infinite", "12", "1,000", "differs"]

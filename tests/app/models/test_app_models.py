@@ -331,6 +331,7 @@ def test_clocks() -> None:
     assert (quantities.trials(1), quantities.trials(1288)) == ("1 trial", "1,288 trials")
     assert quantities.clock(7) == "0:07"
     assert quantities.clock(3723) == "1:02:03"
+    assert (quantities.percent(0.297), quantities.percent(0.2971, 1)) == ("30 %", "29.7 %")
     assert quantities.clock_range(60, 125) == "1:00 to 2:05"
     assert quantities.clock_range(60.1, 60.2) == "1:00"
 

@@ -268,7 +268,7 @@ def test_a_task_under_the_roof_is_named_and_chosen(models: StudioModels, panel: 
     panel.roofline_plot.picker._show(2)
     said = panel.roofline_plot.picker.card.text()
     assert said.startswith(models.tasks.name_of(shown.keys[2]))
-    assert f"{shown.share[2]:.0%} of the roof" in said
+    assert f"{100 * shown.share[2]:.0f} % of the roof" in said
     panel.roofline_plot.picker.picked.emit(2)
     assert panel.chosen_task == shown.keys[2]
 

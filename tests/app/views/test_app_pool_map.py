@@ -69,7 +69,7 @@ def test_each_standing_has_a_shape_of_its_own(models: StudioModels, panel: Plots
     assert "256 of 256 of the pool and 48 of 48 measured before" in page.note.toolTip()
     cut = replace(recorded_pool.mapped(), pool_total=2000)
     assert pool_maps.note(cut, "t") == "t, round 5, 304 of 2,048 shown"
-    assert "41%" in page.note.toolTip() and "17%" in page.note.toolTip()
+    assert "41 %" in page.note.toolTip() and "17 %" in page.note.toolTip()
     panel.grab()
 
 
