@@ -80,7 +80,7 @@ QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-
 QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled { color: $disabled;
     background: $window; }
 QAbstractSpinBox QLineEdit { border: none; background: transparent; padding: 0; min-height: 18px; }
-QComboBox { padding-right: 22px; }
+QComboBox { padding-right: 4px; }
 QComboBox::drop-down { border: none; width: 20px; }
 QComboBox::down-arrow { image: url(icons:chevron-down.svg); width: 11px; height: 11px; }
 QComboBox QAbstractItemView { background: $surface; border: 1px solid $border; selection-background-color: $selection;

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QGridLayout,
     QHBoxLayout,
     QPushButton,
@@ -30,21 +29,21 @@ from app.views.training_form import TrainingForm
 from app.views.training_progress import TrainingProgress
 from app.widgets.copy_table import CopyTable
 from app.widgets.lineage_delegate import LineageDelegate
-from app.widgets.parts import ElidedLabel, EmptyState, label
+from app.widgets.parts import ElidedBox, ElidedLabel, EmptyState, label
 from tcl_core.checkpoint_events import CheckpointFacts
 from tcl_core.domain import Platform
 
 _WIDTHS: Mapping[int, int] = {
-    CheckpointColumn.KIND: 92,
+    CheckpointColumn.KIND: 90,
     CheckpointColumn.TOP1: 56,
     CheckpointColumn.TOP5: 56,
-    CheckpointColumn.PAIRWISE: 70,
-    CheckpointColumn.RECORDS: 68,
-    CheckpointColumn.MODEL: 98,
+    CheckpointColumn.PAIRWISE: 68,
+    CheckpointColumn.RECORDS: 66,
+    CheckpointColumn.MODEL: 78,
     CheckpointColumn.SIZE: 56,
     CheckpointColumn.PLATFORM: 215,
 }
-_LEAST_NAME = 210
+_LEAST_NAME, _LEAST_PLATFORM = 150, 80
 
 _SET, _UNSET = later("Set as default"), later("Unset default")
 _NO_PLATFORM = later("This workspace has no records of the platform it learned last; choose one of its platforms")
@@ -74,9 +73,9 @@ class CheckpointsPanel(QWidget):
         checkpoints: CheckpointTableModel = models.checkpoints
         self._checkpoints, self._run = checkpoints, models.run
         self._headline, self._reason = ElidedLabel("section"), ElidedLabel("warn", end=True)
-        self._platform = QComboBox()
+        self._platform = ElidedBox()
         self._platform.setAccessibleName(tr("Show the checkpoints of this platform"))
-        self._platform.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._platform.setSizeAdjustPolicy(ElidedBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._platform.setMinimumContentsLength(8)
         self._platform.activated.connect(lambda: checkpoints.choose_platform(self._platform.currentData() or ""))
         self.import_button = _button("", tr("Import: take a copy of a checkpoint's file into this workspace"))
@@ -116,7 +115,7 @@ class CheckpointsPanel(QWidget):
         table.setModel(self._checkpoints)
         table.horizontalHeader().setMinimumSectionSize(48)
         table.set_widths(_WIDTHS)
-        table.give_room(CheckpointColumn.NAME, _LEAST_NAME)
+        table.give_room(CheckpointColumn.NAME, _LEAST_NAME, (CheckpointColumn.PLATFORM, _LEAST_PLATFORM))
         table.setItemDelegateForColumn(CheckpointColumn.NAME, self._lineage)
         self._stack.addWidget(self._empty)
         self._stack.addWidget(table)
@@ -132,7 +131,7 @@ class CheckpointsPanel(QWidget):
         split.addWidget(self.pages)
         split.addWidget(self._side())
         split.setStretchFactor(0, 1)
-        split.setSizes([700, 280])
+        split.setSizes([730, 250])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 8)
         layout.addLayout(top)

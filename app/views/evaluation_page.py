@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QHBoxLayout,
     QHeaderView,
     QPushButton,
@@ -24,7 +23,7 @@ from app.views.plot_saving import TableSaving
 from app.widgets.checkpoint_picker import CheckpointPicker
 from app.widgets.copy_table import CopyTable
 from app.widgets.heat_delegate import HeatDelegate
-from app.widgets.parts import ElidedLabel, EmptyState, label
+from app.widgets.parts import ElidedBox, ElidedLabel, EmptyState, label
 
 _HINT = later(
     "Choose a checkpoint and press Evaluate: it ranks the candidates of networks that no "
@@ -47,9 +46,9 @@ class EvaluationPage(QWidget):
         self._evaluation, self._checkpoints, self._run = models.evaluation, models.checkpoints, models.run
         self.matrix = EvaluationMatrix(models.evaluation, self)
         self.picker = CheckpointPicker(tr("The checkpoint to evaluate"))
-        self.source, self.lineage = QComboBox(), QCheckBox(tr("With its lineage"))
+        self.source, self.lineage = ElidedBox(), QCheckBox(tr("With its lineage"))
         self.evaluate_button = QPushButton(tr("Evaluate"))
-        self.metric_box = QComboBox()
+        self.metric_box = ElidedBox()
         self.save_button = QPushButton()
         self.table = CopyTable(tr("Checkpoints by platform"))
         self._heat = HeatDelegate(HEAT_ROLE, self)
@@ -67,8 +66,8 @@ class EvaluationPage(QWidget):
     def _fill_choices(self) -> None:
         self.source.addItem(tr("this workspace"), False)
         self.source.addItem(tr("dataset that ships"), True)
-        self.source.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.source.setMinimumContentsLength(7)
+        self.source.setSizeAdjustPolicy(ElidedBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.source.setMinimumContentsLength(5)
         self.source.setAccessibleName(tr("Records to rank"))
         self.source.setToolTip(tr("Whose held-out networks are ranked"))
         self.lineage.setToolTip(tr("Every checkpoint it went on from, too, oldest first: what each platform forgets"))

@@ -19,6 +19,7 @@ from app.icons import icon
 from app.models import quantities, wording
 from app.models.graph_looks import Lens
 from app.models.studio import StudioModels
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.views.import_report import ImportReportView
@@ -33,6 +34,10 @@ _LENSES = (
     (Lens.STATE, later("State"), later("How far the tuning of each task is")),
     (Lens.OPERATIONS, later("Share of operations"), later("One call's operations, as a share of the network's")),
 )
+
+
+_LEAST_SEARCH = 110
+"""Width of what is looked for: the legend gives way first, mark by mark."""
 
 
 class NetworkPanel(QWidget):
@@ -96,6 +101,7 @@ class NetworkPanel(QWidget):
         self.search.setAccessibleName(tr("Find a call by task, function or shape"))
         self.search.setToolTip(tr("Task, function or shape (Ctrl+F); Enter goes to the next"))
         self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(round(_LEAST_SEARCH * text_scale(self.search.font())))
         self.search.setMaximumWidth(220)
         self.lens.setAccessibleName(tr("What the colours say"))
         for lens, words, hint in _LENSES:

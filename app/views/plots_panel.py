@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from app.models import best_line, plot_tables, plot_wording
 from app.models.roofline import roofline
@@ -18,7 +18,7 @@ from app.views import pool_map_page
 from app.views.plot_saving import PlotSaving
 from app.views.pool_map_page import PoolMapPage
 from app.widgets.estimate_plot import EstimatePlot
-from app.widgets.parts import ElidedLabel
+from app.widgets.parts import ElidedBox, ElidedLabel
 from app.widgets.plot_card import PlotCard, Saving
 from app.widgets.roofline_plot import RooflinePlot
 from app.widgets.round_plot import RoundPlot
@@ -42,8 +42,8 @@ _ROOF_HINT = later(
     "data that stays in a cache lifts a task above the slope."
 )
 
-_LEAST_CHOICE = 112
-"""Width of a choice in a window as small as can be."""
+_LEAST_TASK, _LEAST_AXIS = 84, 100
+"""Widths of the choices in a window as small as can be: they leave room for the names of the plots."""
 
 
 class Left(IntEnum):
@@ -105,15 +105,15 @@ class PlotsPanel(QWidget):
         self.right.redraw(Right.ROOFLINE)
 
     def _make_choices(self) -> None:
-        self._choice = QComboBox()
+        self._choice = ElidedBox()
         self._choice.setAccessibleName(tr("Task shown in the plots"))
         self._choice.setToolTip(tr("Show all tasks, or one"))
         self._choice.setMinimumContentsLength(12)
-        self._choice.setMinimumWidth(_LEAST_CHOICE)
-        self._choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self._horizontal = QComboBox()
+        self._choice.setMinimumWidth(_LEAST_TASK)
+        self._choice.setSizeAdjustPolicy(ElidedBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._horizontal = ElidedBox()
         self._horizontal.addItems([tr("over time"), tr("over trials")])
-        self._horizontal.setMinimumWidth(_LEAST_CHOICE)
+        self._horizontal.setMinimumWidth(_LEAST_AXIS)
         self._horizontal.setAccessibleName(tr("What the best latency is plotted over"))
 
     def _make_cards(self) -> None:
@@ -130,20 +130,20 @@ class PlotsPanel(QWidget):
             self._shown,
             draw=self._draw_scores,
         )
-        self.left.add_page(tr("By round"), tr(_ROUND_HINT), self.round_plot, round_legend, draw=self._draw_rounds)
+        self.left.add_page(tr("Rounds"), tr(_ROUND_HINT), self.round_plot, round_legend, draw=self._draw_rounds)
         self.left.add_page(
             tr("Pool"), tr(pool_map_page.HINT), self.pool_map.view, self.pool_map.legend, self.pool_map.note
         )
         self.right = PlotCard(tr("Plots of the run"), self._horizontal)
         self.right.add_page(
-            tr("Best so far"),
+            tr("Best"),
             tr("The network's estimate, or the best of one task"),
             self.estimate_plot,
             self._best_note,
             draw=self._draw_best,
         )
         self.right.add_page(
-            tr("Time by stage"),
+            tr("Stages"),
             tr("Where the time of the run goes"),
             self.stage_plot,
             self._stage_note,

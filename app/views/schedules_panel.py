@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QPushButton,
     QSplitter,
@@ -21,7 +20,7 @@ from app.models.task_table import TaskTableModel
 from app.models.trace_table import StepFilter
 from app.tokens import Tokens
 from app.translation import tr
-from app.widgets.parts import ElidedLabel, EmptyState
+from app.widgets.parts import ElidedBox, ElidedLabel, EmptyState
 from app.widgets.record_pane import RecordPane
 
 _LEAST_CHOICE = 110
@@ -41,11 +40,11 @@ class SchedulesPanel(QWidget):
         super().__init__(parent)
         self._schedules, self._tasks, self._run = schedules, tasks, run
         self.status = ElidedLabel("muted", end=True)
-        self.steps = QComboBox()
+        self.steps = ElidedBox()
         self.steps.setAccessibleName(tr("Which steps of the trace are shown"))
         for kept in StepFilter:
             self.steps.addItem(tr(kept.value), kept)
-        self.compare = QComboBox()
+        self.compare = ElidedBox()
         self.compare.setAccessibleName(tr("What the record is compared with"))
         for choice in Compare:
             self.compare.addItem(tr(schedule_wording.COMPARE[choice]), choice)
@@ -66,7 +65,10 @@ class SchedulesPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.status, 1)
-        for choice in (self.steps, self.compare):  # a narrow window cuts their words rather than the row
+        for choice in (
+            self.steps,
+            self.compare,
+        ):  # a narrow window leaves out the end of their words rather than the row
             choice.setMinimumWidth(_LEAST_CHOICE)
         for part in (self.steps, self.compare, self.pin_button, self.what_if_button, self.best_button):
             top.addWidget(part)

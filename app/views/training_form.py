@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from app.icons import icon
 from app.models.checkpoint_table import CheckpointTableModel, start_model
 from app.models.training_state import TrainingRequest
 from app.tokens import Tokens
 from app.translation import tr
-from app.widgets.parts import label
+from app.widgets.parts import ElidedBox, label
 from tcl_core.checkpoint_events import CheckpointFacts
 from tcl_core.config import COST_MODELS, LEARNED_MODEL
 
@@ -27,14 +27,14 @@ class TrainingForm(QWidget):
         super().__init__(parent)
         self._checkpoints = checkpoints
         self._free = False
-        self._platform, self._parent, self._model = QComboBox(), QComboBox(), QComboBox()
+        self._platform, self._parent, self._model = ElidedBox(), ElidedBox(), ElidedBox()
         self._platform.setToolTip(tr("Whose records teach, with how many succeeded"))
         self._parent.setToolTip(tr("The checkpoint to go on from; a learned one carries over what it knows"))
         self._model.addItems([name for name in COST_MODELS if name != _BLIND])
         self._model.setToolTip(tr("The cost model to train"))
         for box in (self._platform, self._parent, self._model):
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(10)
+            box.setSizeAdjustPolicy(ElidedBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(8)
         self._share, self._seed = QSpinBox(), QSpinBox()
         self._share.setRange(1, 100)
         self._share.setValue(100)

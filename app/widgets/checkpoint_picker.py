@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.widgets.parts import ElidedBox
 from tcl_core.checkpoint_events import CheckpointFacts
 
 _MARGIN = 40
 """Pixels beside the widest name in the list."""
 
 
-class CheckpointPicker(QComboBox):
+class CheckpointPicker(ElidedBox):
     """Offers what can be read. `currentIndexChanged` says that another was chosen."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
@@ -20,8 +21,8 @@ class CheckpointPicker(QComboBox):
         self._listed: tuple[CheckpointFacts, ...] = ()
         self.setAccessibleName(name)
         self.setToolTip(name)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(7)
+        self.setSizeAdjustPolicy(ElidedBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(5)
 
     @property
     def chosen(self) -> CheckpointFacts | None:

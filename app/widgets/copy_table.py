@@ -30,6 +30,8 @@ class CopyTable(QTableView):
         shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
         shortcut.activated.connect(self.copy_selection)
         self._roomy: tuple[int, int] | None = None
+        self._yielding: tuple[int, int, int] | None = None
+        self._making_room = False
         self.horizontalHeader().sectionResized.connect(self._section_resized)
 
     def set_widths(self, widths: Mapping[int, int]) -> None:
@@ -37,20 +39,38 @@ class CopyTable(QTableView):
         for column, width in widths.items():
             self.setColumnWidth(column, round(width * text_scale(self.font())))
 
-    def give_room(self, column: int, least: int) -> None:
-        """A column has what the others leave, and enough to be read: the table scrolls rather than cut it shorter."""
-        self._roomy = column, round(least * text_scale(self.font()))
+    def give_room(self, column: int, least: int, yielding: tuple[int, int] | None = None) -> None:
+        """A column has what the others leave, and enough to be read: the table scrolls rather than cut it shorter.
+
+        Args:
+            yielding: a column that gives way before the table scrolls, and the least that is left to it.
+        """
+        scale = text_scale(self.font())
+        self._roomy = column, round(least * scale)
+        if yielding is not None:
+            self._yielding = yielding[0], round(yielding[1] * scale), self.columnWidth(yielding[0])
         self._make_room()
 
     def _make_room(self) -> None:
-        if self._roomy is not None:
-            column, least = self._roomy
-            others = self.horizontalHeader().length() - self.columnWidth(column)
-            self.setColumnWidth(column, max(least, self.viewport().width() - others))
+        if self._roomy is None or self._making_room:
+            return
+        self._making_room = True
+        column, least = self._roomy
+        room = self.viewport().width() - self.horizontalHeader().length() + self.columnWidth(column)
+        if self._yielding is not None:
+            other, least_other, full = self._yielding
+            room += self.columnWidth(other)
+            self.setColumnWidth(other, min(full, max(least_other, room - least)))
+            room -= self.columnWidth(other)
+        self.setColumnWidth(column, max(least, room))
+        self._making_room = False
 
-    def _section_resized(self, section: int) -> None:
-        if self._roomy is not None and section != self._roomy[0]:
-            self._make_room()
+    def _section_resized(self, section: int, _before: int, width: int) -> None:
+        if self._roomy is None or self._making_room or section == self._roomy[0]:
+            return
+        if self._yielding is not None and section == self._yielding[0]:
+            self._yielding = (*self._yielding[:2], width)
+        self._make_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
         super().resizeEvent(event)

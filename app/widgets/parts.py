@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.icons import icon
 from app.tokens import Tokens
+
+_FIELD_MARGIN = 2
+"""Pixels that the style keeps free around a field's words."""
 
 
 def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
@@ -49,6 +63,28 @@ class ElidedLabel(QLabel):
             QToolTip.showText(event.globalPos(), self.text(), self)
             return True
         return super().event(event)
+
+
+class ElidedBox(QComboBox):
+    """A choice that leaves out the end of its words where there is no room for them; its list shows them whole."""
+
+    def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802  Qt's name
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        option.currentText = self.shown
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        painter.end()
+
+    @property
+    def shown(self) -> str:
+        """The words as far as there is room for them."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        return self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room - _FIELD_MARGIN)
 
 
 def line() -> QFrame:

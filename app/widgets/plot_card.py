@@ -86,9 +86,11 @@ class PlotCard(QFrame):
     def _lay_out(self, controls: tuple[QWidget, ...]) -> None:
         top = QHBoxLayout()
         top.addWidget(self.tabs)
-        top.addStretch()
-        for control in controls:
-            top.addWidget(control)
+        top.addStretch(1)
+        for control in controls:  # it has what the names leave
+            control.setMaximumWidth(control.sizeHint().width())
+            control.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            top.addWidget(control, 100)
         top.addWidget(self._menu_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 6, 12, 8)

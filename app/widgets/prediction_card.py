@@ -11,12 +11,15 @@ from app.models import what_if_wording as wording
 from app.models.run_state import RunState
 from app.models.schedule_wording import outcome
 from app.models.what_if import WhatIf
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.parts import ElidedLabel, label
 from tcl_core.what_if_events import WhatIfScored
 
 _KEYS = "Ctrl+M"
+_LEAST_WIDTH = 190
+"""In pixels: below this its sentences take more lines than the card is high."""
 
 
 class PredictionCard(QFrame):
@@ -27,8 +30,9 @@ class PredictionCard(QFrame):
     def __init__(self, what_if: WhatIf, run: RunState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("card")
+        self.setMinimumWidth(round(_LEAST_WIDTH * text_scale(self.font())))
         self._what_if, self._run = what_if, run
-        self.rank = label("", "figure")
+        self.rank = label("", "figure", wrap=True)
         self.score, self.alike = label("", wrap=True), label("", "muted", wrap=True)
         self.loops, self.model = ElidedLabel("muted"), label("", "muted", wrap=True)
         self.measured, self.problem = label("", "section", wrap=True), label("", "warn", wrap=True)

@@ -41,7 +41,7 @@ def test_every_panel_is_taken_in_light_and_dark(open_studio: Open, qtbot: QtBot,
 
     assert photographer.problem == ""
     taken = {path.name for path in tmp_path.glob("*.png")}
-    names = ["start", *panels, "plot-prediction", "plot-by-round", "plot-best-so-far", "plot-roofline"]
+    names = ["start", *panels, "plot-prediction", "plot-rounds", "plot-best", "plot-roofline"]
     assert {f"{name}-{scheme}-960x640.png" for name in names for scheme in ("light", "dark")} <= taken
     light, dark = (QImage(str(tmp_path / f"tasks-{scheme}-960x640.png")) for scheme in ("light", "dark"))
     assert (light.width(), light.height()) == (960, 640)

@@ -1,0 +1,78 @@
+"""A window of 1024 x 720: no plot is behind an arrow, and no panel is cut off or scrolls to the side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import checkpoint_samples
+import pytest
+import recorded_what_if
+import studio_engines
+from PySide6.QtWidgets import QScrollArea
+from pytestqt.qtbot import QtBot
+
+from app.application import Studio
+from app.jobs.engine_process import EngineTarget
+from app.models.checkpoint_table import CheckpointColumn
+
+WAIT_MS = 20_000
+Open = Callable[[EngineTarget], Studio]
+
+
+@pytest.fixture
+def small(tuned_studio: Open) -> Studio:
+    studio = tuned_studio(studio_engines.supposing)
+    studio.window.resize(1024, 720)
+    return studio
+
+
+def test_every_plot_is_named(small: Studio, qtbot: QtBot) -> None:
+    plots = small.window.plots_panel
+    for card in (plots.left, plots.right):
+        tabs = card.tabs
+        qtbot.waitUntil(
+            lambda tabs=tabs: tabs.width() >= sum(tabs.tabRect(number).width() for number in range(tabs.count())),
+            timeout=WAIT_MS,
+        )
+    assert plots._choice.shown == "All tasks" and plots._horizontal.shown == "over time"
+
+
+@pytest.mark.parametrize("name", ["tasks", "network", "schedules", "what-if", "failures", "library", "checkpoints"])
+def test_no_panel_scrolls_to_the_side(small: Studio, qtbot: QtBot, name: str) -> None:
+    small.models.checkpoints.set_listing(checkpoint_samples.listing("/w"))
+    small.window.show_panel(name)
+    area = small.window.docks[name].widget()
+    assert isinstance(area, QScrollArea)
+    qtbot.waitUntil(lambda: area.isVisible() and area.widget().width() <= area.viewport().width(), timeout=WAIT_MS)
+    assert area.horizontalScrollBar().maximum() == 0
+
+
+def test_what_is_looked_for_in_the_network_can_be_read(small: Studio, qtbot: QtBot) -> None:
+    panel = small.window.network_panel
+    small.window.show_panel("network")
+    qtbot.waitUntil(panel.search.isVisible, timeout=WAIT_MS)
+    words = panel.search.fontMetrics().horizontalAdvance(panel.search.placeholderText())
+    qtbot.waitUntil(lambda: panel.search.width() > words + 20, timeout=WAIT_MS)
+
+
+def test_decisions_have_more_room_than_the_words_beside_them(small: Studio, qtbot: QtBot) -> None:
+    window = small.window
+    window.task_panel.select_task(recorded_what_if.TASK.key)
+    window.show_panel("what-if")
+    window.what_if_panel.best_button.click()
+    qtbot.waitUntil(lambda: small.models.what_if.answer is not None, timeout=WAIT_MS)
+    panel = window.what_if_panel
+    panel.card.rank.setText("no other record to rank it among")
+    words = panel.card.rank.fontMetrics().horizontalAdvance(panel.card.rank.text())
+    assert panel.card.minimumSizeHint().width() < words, "they are broken into lines"
+    qtbot.waitUntil(lambda: panel.decisions.width() > panel.card.width(), timeout=WAIT_MS)
+
+
+def test_all_of_a_checkpoint_is_in_the_usual_window(small: Studio, qtbot: QtBot) -> None:
+    window = small.window
+    window.resize(1280, 800)
+    small.models.checkpoints.set_listing(checkpoint_samples.listing("/w"))
+    window.show_panel("checkpoints")
+    table = window.checkpoints_panel.table
+    qtbot.waitUntil(lambda: table.isVisible() and table.horizontalScrollBar().maximum() == 0, timeout=WAIT_MS)
+    assert table.columnWidth(CheckpointColumn.PLATFORM) >= 80
