@@ -102,6 +102,8 @@ def _read(path: Path) -> bytes:
 
 
 def _parse(path: Path, content: bytes) -> Any:
+    if not content:
+        raise UserError("network", f"'{path}' is empty; copy or export it again.")
     model = onnx.ModelProto()
     not_onnx = UserError("network", f"'{path}' is not an ONNX model; open a file exported as .onnx.")
     try:

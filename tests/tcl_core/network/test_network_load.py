@@ -40,7 +40,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 NOISE = random.Random(0).randbytes(5000)
 
 
-@pytest.mark.parametrize("content", [b"", PNG, NOISE, b"just text\n" * 50, bytes(1000)])
+@pytest.mark.parametrize("content", [PNG, NOISE, b"just text\n" * 50, bytes(1000)])
 def test_what_is_not_onnx_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "picture.onnx"
     path.write_bytes(content)
@@ -53,6 +53,12 @@ def test_a_truncated_file_is_called_truncated(tools: Any, share: float) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
     assert "truncated" in refusal(path)
+
+
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / "empty.onnx"
+    path.touch()
+    assert refusal(path) == f"'{path}' is empty; copy or export it again."
 
 
 def test_missing_files_and_folders_are_told_apart(tmp_path: Path) -> None:
