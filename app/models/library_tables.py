@@ -67,7 +67,7 @@ TIME_COLUMNS: tuple[Column[Contender], ...] = (
         numeric=True,
     ),
     Column(
-        later("10 to 90 % (ms)"),
+        later("10–90 % (ms)"),
         later("Spread: 10th to 90th percentile of all runs, in milliseconds; a report of the run tells how many"),
         _timed(
             lambda timing: tr(

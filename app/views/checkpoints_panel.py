@@ -34,16 +34,16 @@ from tcl_core.checkpoint_events import CheckpointFacts
 from tcl_core.domain import Platform
 
 _WIDTHS: Mapping[int, int] = {
-    CheckpointColumn.KIND: 90,
+    CheckpointColumn.KIND: 112,
     CheckpointColumn.TOP1: 56,
     CheckpointColumn.TOP5: 56,
     CheckpointColumn.PAIRWISE: 68,
     CheckpointColumn.RECORDS: 66,
-    CheckpointColumn.MODEL: 78,
+    CheckpointColumn.MODEL: 66,
     CheckpointColumn.SIZE: 56,
     CheckpointColumn.PLATFORM: 215,
 }
-_LEAST_NAME, _LEAST_PLATFORM = 150, 80
+_LEAST_NAME, _LEAST_PLATFORM = 150, 70
 
 _SET, _UNSET = later("Set as default"), later("Unset default")
 _NO_PLATFORM = later("This workspace has no records of the platform it learned last; choose one of its platforms")

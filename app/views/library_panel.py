@@ -95,7 +95,6 @@ class LibraryPanel(QWidget):
 def _table(name: str, model: RowTableModel[Any]) -> CopyTable:
     table = CopyTable(name)
     table.setModel(model)
-    header = table.horizontalHeader()
-    header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    header.setStretchLastSection(True)
+    # Not the last one stretched: Qt would squeeze it where the others leave too little.
+    table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     return table

@@ -68,6 +68,18 @@ def test_decisions_have_more_room_than_the_words_beside_them(small: Studio, qtbo
     qtbot.waitUntil(lambda: panel.decisions.width() > panel.card.width(), timeout=WAIT_MS)
 
 
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_no_time_of_the_library_is_cut_short(small: Studio, qtbot: QtBot, width: int) -> None:
+    small.window.resize(width, 800)
+    small.window.show_panel("library")
+    table = small.window.library_panel.times
+    qtbot.waitUntil(table.isVisible, timeout=WAIT_MS)
+    for column in range(table.model().columnCount()):
+        assert table.columnWidth(column) >= table.sizeHintForColumn(column)
+    if width == 1280:
+        qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() == 0, timeout=WAIT_MS)
+
+
 def test_all_of_a_checkpoint_is_in_the_usual_window(small: Studio, qtbot: QtBot) -> None:
     window = small.window
     window.resize(1280, 800)
@@ -75,4 +87,4 @@ def test_all_of_a_checkpoint_is_in_the_usual_window(small: Studio, qtbot: QtBot)
     window.show_panel("checkpoints")
     table = window.checkpoints_panel.table
     qtbot.waitUntil(lambda: table.isVisible() and table.horizontalScrollBar().maximum() == 0, timeout=WAIT_MS)
-    assert table.columnWidth(CheckpointColumn.PLATFORM) >= 80
+    assert table.columnWidth(CheckpointColumn.PLATFORM) >= 70
