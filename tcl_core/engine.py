@@ -93,6 +93,7 @@ class _Engine:
         # Of the command at work and of those that wait: a stop that overtakes its run must not be lost.
         self._tokens: list[CancelToken] = []
         self._last: Progress | None = None
+        self._beginning: PhaseChanged | None = None  # what a run does before its first progress
 
     def run(self) -> None:
         """Serve until the end; on end of file the owner is gone and so are we."""
@@ -146,7 +147,9 @@ class _Engine:
             order(token)
 
     def _beat(self) -> None:
-        """Repeat the last progress every second: a long compile must not look like a hang."""
+        """Repeat the last progress every second, before the first of a run what that does: a long compile, import or
+        lesson must not look like a hang.
+        """
         said: Progress | None = None
         since_s = 0.0
         while True:
@@ -159,6 +162,8 @@ class _Engine:
                 if not any(token.paused for token in tuple(self._tokens)):  # a pause is not of the run
                     since_s += time.monotonic() - before_s
                 self._send(replace(last, at=time.time(), elapsed_s=last.elapsed_s + since_s))
+            elif (beginning := self._beginning) is not None:
+                self._send(replace(beginning, at=time.time()))
 
     def _send(self, event: Event) -> None:
         with self._sending:
@@ -173,8 +178,10 @@ class _Engine:
             for event in self._carry_out(command, token):
                 if isinstance(event, PhaseChanged):
                     stage = event.stage
+                    # The library's beginning says that a stop was obeyed: that is said once.
+                    self._beginning = event if self._run and stage is not Stage.LIBRARY else None
                 if isinstance(event, Progress):
-                    self._last = event
+                    self._last, self._beginning = event, None
                 self._send(event)
                 if isinstance(event, RoundFinished) and self._questions:
                     with token.set_aside():
@@ -187,7 +194,7 @@ class _Engine:
         except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the engine lives on
             self._send(_ended_by(error, stage))
         finally:
-            self._last = self._run = None
+            self._last = self._run = self._beginning = None
             if self._what_if is not None:
                 self._what_if.forget()
 

@@ -11,10 +11,22 @@ from typing import Any
 
 import pytest
 
-from tcl_core.domain import Candidate
+from tcl_core.config import RunConfig
+from tcl_core.domain import Candidate, Stage
 from tcl_core.engine import _Engine
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Command, Crashed, Event, Notice, OpenNetwork, Progress, Refused
+from tcl_core.events import (
+    CancelToken,
+    Command,
+    Crashed,
+    Event,
+    Notice,
+    OpenNetwork,
+    PhaseChanged,
+    Progress,
+    Refused,
+    StartRun,
+)
 from tcl_core.what_if_events import MeasureWhatIf, ScoreWhatIf, WhatIfCommand, WhatIfRefused
 
 
@@ -178,3 +190,33 @@ def test_a_run_does_not_age_while_the_computer_sleeps(
         served._beat()
     beats = [event for event in told(pipe) if isinstance(event, Progress)]
     assert [(beat.elapsed_s, beat.at) for beat in beats] == [(11.0, 1e9 + 2 + leap_s), (12.0, 1e9 + 3 + leap_s)]
+
+
+@pytest.mark.parametrize(("stage", "beats"), [(Stage.IMPORT, 3), (Stage.LEARN, 3), (Stage.LIBRARY, 0)])
+def test_a_run_gives_a_sign_of_life_before_its_first_progress(
+    engine: tuple[_Engine, Room, Connection], monkeypatch: pytest.MonkeyPatch, stage: Stage, beats: int
+) -> None:
+    served, _, pipe = engine
+    served._what_if = None
+    phase = PhaseChanged(stage=stage, detail="at work", at=1e9)
+
+    class Beginning:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def events(self) -> Iterator[Event]:
+            yield phase
+            with pytest.raises(InterruptedError):
+                served._beat()
+
+    monkeypatch.setattr("tcl_core.engine.time", Clocks(0.0))
+    monkeypatch.setattr("tcl_core.tuner.Tuner", Beginning)
+    served._guard(StartRun(config=RunConfig(network=None, workspace="w")), CancelToken())
+    first, *repeated = told(pipe)
+    assert first == phase
+    assert [type(event) for event in repeated] == [PhaseChanged] * beats
+    assert all(event.at > phase.at for event in repeated)
+    monkeypatch.setattr("tcl_core.engine.time", Clocks(0.0))
+    with pytest.raises(InterruptedError):
+        served._beat()
+    assert not told(pipe), "the run is over"
