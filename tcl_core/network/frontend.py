@@ -338,6 +338,37 @@ def _roi_align(node: _Node) -> Any:
     return node.convert(node.inputs)
 
 
+def _sequence_place(node: _Node) -> Any:
+    """In a sequence, counted from its end: the frontend reads at none, and puts a tensor one place further."""
+    *others, place = node.inputs
+    at = constant_array(place, lambda _: None) if len(node.inputs) == _WITH_PLACE[node.operator] else None
+    if at is None or at.item() >= 0:
+        return node.convert(node.inputs)
+    counted = np.array(at + len(node.value(others[0]).ty.fields))
+    if counted.item() < 0:
+        raise ValueError("its place is before the first tensor")
+    return node.convert([*others, relax.const(counted)])
+
+
+_WITH_PLACE = {"SequenceAt": 2, "SequenceInsert": 3}
+"""How many inputs there are with one."""
+
+
+def _sequence_of_parts(node: _Node) -> Any:
+    """Of one size each, of which the last part may have less; the frontend makes all of them equal."""
+    value, *sizes = node.inputs
+    size = constant_array(sizes[0], lambda _: None) if sizes else None
+    if size is None or size.ndim:
+        return node.convert(node.inputs)
+    extent, most = int(value.ty.shape.values[node.attrs.get("axis", 0)]), int(size)
+    if most >= extent:
+        return node.value(relax.Tuple([value]))
+    if extent % most == 0:
+        return node.convert(node.inputs)
+    parts = [min(most, extent - begin) for begin in range(0, extent, most)]
+    return node.convert([value, relax.const(np.array(parts, np.int64))])
+
+
 _MENDED: dict[str, Callable[[_Node], Any]] = {
     "Cast": _cast,
     "CastLike": _cast,
@@ -353,5 +384,8 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "ReduceMax": _reduce_max,
     "ReduceMin": _of_truths,
     "RoiAlign": _roi_align,
+    "SequenceAt": _sequence_place,
+    "SequenceInsert": _sequence_place,
     "Sinh": _hyperbolic,
+    "SplitToSequence": _sequence_of_parts,
 }

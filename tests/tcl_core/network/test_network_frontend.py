@@ -313,3 +313,51 @@ def test_what_is_there_is_repeated_behind_it(tools: Any, mode: str, pads: list[i
 def test_a_pad_that_is_read_otherwise_is_refused_by_name(tools: Any, mode: str, pads: list[int], message: str) -> None:
     with pytest.raises(UserError, match=rf"Node 'pad' \(Pad\) .* {message}"):
         module_of(padded(tools, mode, pads))
+
+
+PARTS = {
+    "uneven": (4, 1, [2, 4]),
+    "of one": (7, 0, [6, 4]),
+    "from the end": (2, -1, [2, 4]),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_parts_of_a_sequence_are_onnxruntimes(tools: Any, case: str) -> None:
+    """Of a network whose results have sizes: its sequences are left to the frontend, which made all parts equal."""
+    size, place, shape = PARTS[case]
+    nodes = [
+        tools.node("SplitToSequence", ["x", "size"], ["s"]),
+        tools.node("SequenceAt", ["s", "place"], ["part"]),
+        tools.node("Relu", ["part"], ["y"]),
+    ]
+    numbers = [tools.tensor("size", np.array(size)), tools.tensor("place", np.array(place))]
+    model = tools.model(nodes, [tools.value("x", [6, 4])], [tools.value("y", shape)], numbers)
+    agree(tools.save(model), np.arange(-12, 12, dtype=np.float32).reshape(6, 4))
+
+
+@pytest.mark.parametrize("place", [-1, -2, 0, 2])
+def test_a_tensor_is_put_where_onnxruntime_puts_it(tools: Any, place: int) -> None:
+    nodes = [
+        tools.node("Neg", ["x"], ["a"]),
+        tools.node("Relu", ["x"], ["b"]),
+        tools.node("SequenceConstruct", ["x", "x"], ["s"]),
+        tools.node("SequenceInsert", ["s", "a", "place"], ["longer"]),
+        tools.node("ConcatFromSequence", ["longer"], ["joined"], axis=0),
+        tools.node("Relu", ["joined"], ["y"]),
+    ]
+    numbers = [tools.tensor("place", np.array(place))]
+    model = tools.model(nodes, [tools.value("x", [2, 2])], [tools.value("y", [6, 2])], numbers)
+    agree(tools.save(model), np.array([[-1, 2], [3, -4]], np.float32))
+
+
+def test_a_place_before_the_first_tensor_is_refused_by_name(tools: Any) -> None:
+    nodes = [
+        tools.node("SequenceConstruct", ["x", "x"], ["s"]),
+        tools.node("SequenceAt", ["s", "place"], ["part"], name="at"),
+        tools.node("Relu", ["part"], ["y"]),
+    ]
+    numbers = [tools.tensor("place", np.array(-3))]
+    model = tools.model(nodes, [tools.value("x", [2, 2])], [tools.value("y", [2, 2])], numbers)
+    with pytest.raises(UserError, match=r"Node 'at' \(SequenceAt\) .* its place is before the first tensor"):
+        module_of(tools.save(model))
