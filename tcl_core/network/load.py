@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
 from tcl_core.network import shapes
 from tcl_core.network.conditions import take_branches
+from tcl_core.network.control_flow import decides, has_loops, write_out_control_flow
 from tcl_core.network.external_data import external_files, load_external
 from tcl_core.network.functions import write_defaults
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
@@ -78,12 +80,16 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     _name_nodes(model)
     without_windows_in_padding(model)
     _infer(path, model, config)
+    if has_loops(model) or (decides(model) and not _are_static(_outputs(model))):
+        model = write_out_control_flow(model)
+        without_windows_in_padding(model)
+        _infer(path, model, config)
     network = Network(
         name=path.stem,
         path=str(path),
         digest=digest,
         inputs=tuple(_spec(value) for value in model.graph.input),
-        outputs=_outputs(model),
+        outputs=_static_outputs(model),
         shapes=config.shapes,
         values=config.values,
     )
@@ -248,15 +254,20 @@ def _spec(value: Any) -> TensorSpec:
     return TensorSpec(name=value.name, dtype=str(dtype), shape=tuple(int(dim) for dim in dims if isinstance(dim, int)))
 
 
-def _outputs(model: Any) -> tuple[TensorSpec, ...]:
-    """Outputs with static shapes; constant folding settles what plain inference leaves open."""
+def _outputs(model: Any) -> list[Any]:
+    """With their shapes; constant folding settles what plain inference leaves open."""
     values = list(model.graph.output)
-    if any(not _is_static(value) for value in values):
-        folded = fold_constants(model).model
-        values = values if folded is None else list(folded.graph.output)
-        if folded is not None and any(not _is_static(value) for value in values):
-            plain = write_defaults(spell_out_nodes(without_weights(folded)))
-            values = list(with_shapes(plain, data_prop=True).graph.output)
+    if _are_static(values) or (folded := fold_constants(model).model) is None:
+        return values
+    values = list(folded.graph.output)
+    if _are_static(values):
+        return values
+    plain = write_defaults(spell_out_nodes(without_weights(folded)))
+    return list(with_shapes(plain, data_prop=True).graph.output)
+
+
+def _static_outputs(model: Any) -> tuple[TensorSpec, ...]:
+    values = _outputs(model)
     for value in values:
         if not _is_static(value):
             producer = next((node for node in model.graph.node if value.name in node.output), None)
@@ -274,6 +285,10 @@ def _outputs(model: Any) -> tuple[TensorSpec, ...]:
                 "give the inputs sizes that leave something to compute (--shape).",
             )
     return tuple(_spec(value) for value in values)
+
+
+def _are_static(values: Iterable[Any]) -> bool:
+    return all(map(_is_static, values))
 
 
 def _is_static(value: Any) -> bool:

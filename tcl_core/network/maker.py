@@ -14,6 +14,8 @@ _CHUNK = 16
 """Tensors that are joined at once: each element of a joined tensor asks for every one of its parts."""
 _SLICE_BY_INPUTS = 10
 """Opset from which `Slice` takes its bounds as inputs."""
+_AXES_BY_INPUT = 13
+"""The same of `Squeeze` and `Unsqueeze` and their axes, and of `Split` and its sizes."""
 
 Array = NDArray[Any]
 
@@ -24,11 +26,12 @@ class Maker:
     def __init__(self, prefix: str, opset: int) -> None:
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
-        self._prefix = prefix
+        self.prefix = prefix
         self._by_inputs = opset >= _SLICE_BY_INPUTS
+        self._axes_by_input = opset >= _AXES_BY_INPUT
 
     def node(self, kind: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        name = f"{self._prefix}.{kind.lower()}{len(self.nodes)}"
+        name = f"{self.prefix}.{kind.lower()}{len(self.nodes)}"
         self.nodes.append(onnx.helper.make_node(kind, inputs, [output or name], name=name, **attributes))
         return output or name
 
@@ -40,7 +43,7 @@ class Maker:
         return [first, *more]
 
     def weight(self, array: Array) -> str:
-        name = f"{self._prefix}.constant{len(self.weights)}"
+        name = f"{self.prefix}.constant{len(self.weights)}"
         self.weights.append(onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
@@ -67,3 +70,24 @@ class Maker:
             chunks = [parts[at : at + _CHUNK] for at in range(0, len(parts), _CHUNK)]
             parts = [chunk[0] if len(chunk) == 1 else self.node("Concat", *chunk, axis=axis) for chunk in chunks]
         return parts[0]
+
+    def split(self, value: str, sizes: Sequence[int], axis: int) -> list[str]:
+        """Parts of such sizes along an axis."""
+        if not self._axes_by_input:
+            return self.nodes_of("Split", value, outputs=len(sizes), axis=axis, split=sizes)
+        return self.nodes_of("Split", value, self.weight(np.array(sizes)), outputs=len(sizes), axis=axis)
+
+    def stack(self, parts: Sequence[str], axis: int, output: str = "") -> str:
+        """Along an axis of its own."""
+        return self.node(
+            "Identity", self.join([self._axis("Unsqueeze", part, axis) for part in parts], axis), output=output
+        )
+
+    def squeeze(self, value: str, axis: int) -> str:
+        """Without an axis of size 1."""
+        return self._axis("Squeeze", value, axis)
+
+    def _axis(self, kind: str, value: str, axis: int) -> str:
+        if not self._axes_by_input:
+            return self.node(kind, value, axes=[axis])
+        return self.node(kind, value, self.weight(np.array([axis])))
