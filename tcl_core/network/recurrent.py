@@ -8,8 +8,8 @@ kernel instead (`recurrences`).
 Sequences of different lengths are made such as take every step before that (`sequence_lengths`).
 
 What is left as it is, and refused later by name and reason (`obstacle`): peepholes, clipped or coupled gates, other
-activations than sigmoid, tanh and ReLU, the last memory of sequences of different lengths, weights that are computed,
-and more than `MOST_STEPS` steps where they are written out.
+activations than sigmoid, tanh and ReLU, the last memory of sequences of different lengths by gates other than sigmoid,
+weights that are computed, and more than `MOST_STEPS` steps where they are written out.
 """
 
 from __future__ import annotations
@@ -89,10 +89,8 @@ def _obstacle_of_steps(
         return "an input whose size is not known"
     if size[0] * directions > most_steps:
         return f"{size[0]} steps{' in both directions' * (directions > 1)}, {most_steps // directions:.0f} at most"
-    if name and lengths is None:
-        return "a last memory of lengths told in a run: fix their input by --value"
-    if lengths is not None and bool((lengths != size[0]).any()):
-        return "the last memory of sequences of different lengths"
+    if name and (lengths is None or bool((lengths != size[0]).any())):
+        return "the last memory of sequences of different lengths by gates other than Sigmoid"
     return ""
 
 

@@ -27,6 +27,7 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import onnxruntime
 
+from tcl_core.network.bodies import read_by
 from tcl_core.network.einsums import as_product
 from tcl_core.network.empties import drop_empty_parts
 from tcl_core.network.group_norms import restore_group_norms
@@ -182,12 +183,13 @@ def _alive(nodes: list[Any], needed: set[str]) -> list[Any]:
 @dataclass(frozen=True)
 class _Facts:
     """What is asked of a graph: its constants, dimensions by tensor (-1 where one is not known), element types by
-    tensor (`onnx.TensorProto`), its default opset; and whether it is for a processor.
+    tensor (`onnx.TensorProto`), what is read or given out, its default opset; and whether it is for a processor.
     """
 
     constants: dict[str, Any]
     dims: dict[str, tuple[int, ...]]
     types: dict[str, int]
+    read: frozenset[str]
     opset: int
     on_cpu: bool
 
@@ -202,6 +204,7 @@ class _Facts:
                 **{tensor.name: tensor.data_type for tensor in model.graph.initializer},
                 **{value.name: value.type.tensor_type.elem_type for value in values},
             },
+            read=frozenset(value.name for value in graph.output).union(*map(read_by, graph.node)),
             opset=opset_of(model),
             on_cpu=on_cpu,
         )
@@ -261,7 +264,9 @@ def _rewrite_power(node: Any, facts: _Facts) -> _Rewritten:
 
 
 def _rewrite_recurrent(node: Any, facts: _Facts) -> _Rewritten:
-    return without_recurrence(node, facts.constants, facts.dims, facts.opset, on_cpu=facts.on_cpu) or ([node], [])
+    remembers = not facts.read.isdisjoint(node.output[2:])
+    made = without_recurrence(node, facts.constants, facts.dims, facts.opset, on_cpu=facts.on_cpu, remembers=remembers)
+    return made or ([node], [])
 
 
 def _rewrite_resize(node: Any, facts: _Facts) -> _Rewritten:
