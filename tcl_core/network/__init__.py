@@ -51,6 +51,7 @@ module                    what it does
 ``operators``             operators nobody can import, by node                                       (onnx, tvm)
 ``few_bits``              products by weights of few bits, which the frontend makes a kernel of        (tvm)
 ``frontend``              TVM's importer of ONNX, its mistakes mended                                (tvm)
+``regions_of_interest``   regions of pictures by boxes at half pixels, and maxima of them            (tvm)
 ``importer``              the model -> a fused relax module and its tasks                            (tvm)
 ``constants``             reshaped weights folded by NumPy                                           (tvm)
 ``rewriting``             how a pass goes over a relax module                                        (tvm)

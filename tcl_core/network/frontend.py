@@ -20,6 +20,7 @@ from tcl_core.network import few_bits
 from tcl_core.network.constants import constant_array
 from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
 from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
+from tcl_core.network.regions_of_interest import read_regions
 from tcl_core.own_operators.maxima import greatest
 
 _TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.astype")
@@ -331,10 +332,9 @@ def _number_of(value: Any, what: str) -> Any:
 
 
 def _roi_align(node: _Node) -> Any:
-    if node.opset >= _HALF_PIXELS and node.attrs.get("coordinate_transformation_mode") in _HALF:
-        raise ValueError("its boxes are read at whole pixels, not at half ones")
-    if node.attrs.get("mode") in ("max", b"max"):
-        raise ValueError("its maxima are taken of points between pixels, not of what each pixel gives to them")
+    half = node.opset >= _HALF_PIXELS and node.attrs.get("coordinate_transformation_mode") in _HALF
+    if half or node.attrs.get("mode") in ("max", b"max"):
+        return node.value(read_regions(node.builder, node.inputs, node.attrs, half=half))
     return node.convert(node.inputs)
 
 

@@ -72,26 +72,6 @@ def test_what_is_one_hot_has_the_type_of_its_values(tools: Any, dtype: str) -> N
     assert found.argmax(axis=1).tolist() == [2, 0, 3]
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [({}, "at whole pixels"), ({"mode": "max", "coordinate_transformation_mode": "output_half_pixel"}, "its maxima")],
-)
-def test_regions_that_are_read_otherwise_are_refused_by_name(
-    tools: Any, attributes: dict[str, Any], message: str
-) -> None:
-    node = tools.node(
-        "RoiAlign", ["x", "boxes", "at"], ["y"], name="align", output_height=2, output_width=2, **attributes
-    )
-    model = tools.model(
-        [node],
-        [tools.value("x", [1, 1, 8, 8]), tools.value("boxes", [2, 4])],
-        [tools.value("y", [2, 1, 2, 2])],
-        [tools.tensor("at", np.zeros(2, np.int64))],
-    )
-    with pytest.raises(UserError, match=rf"Node 'align' \(RoiAlign\) .* {message}"):
-        module_of(tools.save(model))
-
-
 LIMITS = ("most", "overlap", "least")
 
 
