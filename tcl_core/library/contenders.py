@@ -41,9 +41,6 @@ def tvm_contender(library: Any, kind: str, names: Sequence[str], inputs: Mapping
     return run
 
 
-_LEAVE = "accuracy_level"
-
-
 def onnxruntime_contender(model: str, threads: int, inputs: Mapping[str, Array], *, exact: bool = False) -> Contender:
     """The CPU provider of onnxruntime at its default optimisation level.
 
@@ -51,8 +48,9 @@ def onnxruntime_contender(model: str, threads: int, inputs: Mapping[str, Array],
         model: its path.
         exact: with sums of products of bytes that do not saturate. By default two of them share 16 bits on a processor
             without VNNI, where they are quicker and can be cut off (onnxruntime 1.32, `session.x64quantprecision`).
-            And with products by weights of few bits that do not round their rows to bytes, where a file allows it and
-            where it makes them of weights that are scaled first.
+            With products by weights of few bits that do not round their rows to bytes, where a file allows it and where
+            it makes them of weights that are scaled first. And with the greatest values in their order, where a file
+            leaves it open: any order is right, and another one differs element by element.
     """
     import onnxruntime
 
@@ -64,7 +62,7 @@ def onnxruntime_contender(model: str, threads: int, inputs: Mapping[str, Array],
         options.log_severity_level = _NOTHING_BUT_FATAL  # who asks for it goes on where it cannot be made
         options.add_session_config_entry("session.x64quantprecision", "1")
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
-        model = _without_roundings(model)
+        model = _without_leaves(model)
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feed = dict(inputs)
 
@@ -74,16 +72,16 @@ def onnxruntime_contender(model: str, threads: int, inputs: Mapping[str, Array],
     return run
 
 
-def _without_roundings(model: str) -> str:
-    """A copy beside the model with no leave to be inexact (`accuracy_level` of onnxruntime's `MatMulNBits`); the model
-    itself where it gives none.
+def _without_leaves(model: str) -> str:
+    """A copy beside the model with no leave to be inexact (`accuracy_level` of onnxruntime's `MatMulNBits`) or in any
+    order (`sorted` of `TopK`); the model itself where it gives none.
     """
     import onnx
 
     read = onnx.load(model, load_external_data=False)
-    lax = [node for node in read.graph.node if any(each.name == _LEAVE for each in node.attribute)]
+    lax = [node for node in read.graph.node if any(_is_leave(node, each) for each in node.attribute)]
     for node in lax:
-        kept = [each for each in node.attribute if each.name != _LEAVE]
+        kept = [each for each in node.attribute if not _is_leave(node, each)]
         del node.attribute[:]
         node.attribute.extend(kept)
     if not lax:
@@ -91,6 +89,11 @@ def _without_roundings(model: str) -> str:
     copy = Path(model).with_name("_exact.onnx")  # no stem of a network begins like that
     onnx.save(read, copy)
     return str(copy)
+
+
+def _is_leave(node: Any, attribute: Any) -> bool:
+    """Whether an attribute of a node is one; the default of both is none."""
+    return bool(attribute.name == "accuracy_level" or (node.op_type == "TopK" and attribute.name == "sorted"))
 
 
 def arrays(result: Any) -> list[Array]:

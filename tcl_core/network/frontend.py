@@ -39,7 +39,7 @@ class _Node:
         operator: of ONNX.
         builder: `relax.BlockBuilder`.
         inputs: relax expressions; None for one that is left out.
-        convert: the frontend's own way, from inputs.
+        convert: the frontend's own way, from inputs, and attributes that are others than the node has.
     """
 
     operator: str
@@ -47,7 +47,7 @@ class _Node:
     inputs: Sequence[Any]
     attrs: Mapping[str, Any]
     opset: int
-    convert: Callable[[Sequence[Any]], Any]
+    convert: Callable[..., Any]
 
     def value(self, expression: Any, dtype: Any = None) -> Any:
         """An expression with its type told, cast where it is of another one than is wanted."""
@@ -98,7 +98,7 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
                 inputs=inputs,
                 attrs=attrs,
                 opset=opset,
-                convert=lambda given: own(op_name, given, attrs, opset),
+                convert=lambda given, **others: own(op_name, given, {**attrs, **others}, opset),
             )
         )
         if isinstance(made, relax.Call) and made.op == _TAKE:
@@ -369,6 +369,11 @@ def _sequence_of_parts(node: _Node) -> Any:
     return node.convert([value, relax.const(np.array(parts, np.int64))])
 
 
+def _greatest_in_order(node: _Node) -> Any:
+    """Where the standard leaves their order open, too: any one is right."""
+    return node.convert(node.inputs, sorted=1)
+
+
 _MENDED: dict[str, Callable[[_Node], Any]] = {
     "Cast": _cast,
     "CastLike": _cast,
@@ -388,4 +393,5 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "SequenceInsert": _sequence_place,
     "Sinh": _hyperbolic,
     "SplitToSequence": _sequence_of_parts,
+    "TopK": _greatest_in_order,
 }

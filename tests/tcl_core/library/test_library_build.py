@@ -179,6 +179,22 @@ def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, operator: st
     assert np.abs(lax - exact).max() > 1e-3
 
 
+def test_an_exact_contender_has_the_greatest_in_their_order(tmp_path: Path) -> None:
+    """Of a file that leaves it open, of which any order is right."""
+    value = np.random.default_rng(0).standard_normal((1, 64)).astype(np.float32)
+    info, floats = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    node = onnx.helper.make_node("TopK", ["x", "k"], ["y", "at"], sorted=0)
+    outputs, weights = [info("y", floats, [1, 8])], [onnx.numpy_helper.from_array(np.array([8]), "k")]
+    graph = onnx.helper.make_graph([node], "g", [info("x", floats, [1, 64])], outputs, weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
+    onnx.save(model, tmp_path / "it.onnx")
+    source = str(tmp_path / "it.onnx")
+    lax, exact = (onnxruntime_contender(source, 1, {"x": value}, exact=exact)()[0] for exact in (False, True))
+    np.testing.assert_array_equal(exact[0], np.sort(value[0])[:-9:-1])
+    np.testing.assert_array_equal(np.sort(lax), np.sort(exact))
+    assert not np.array_equal(lax, exact)
+
+
 def test_what_a_contender_returns_is_read_in_order() -> None:
     tensor = SimpleNamespace(numpy=lambda: np.arange(3))
     found = arrays([np.float32(2.0), (tensor, np.ones((2, 2)))])

@@ -341,3 +341,19 @@ def test_a_place_before_the_first_tensor_is_refused_by_name(tools: Any) -> None:
     model = tools.model(nodes, [tools.value("x", [2, 2])], [tools.value("y", [2, 2])], numbers)
     with pytest.raises(UserError, match=r"Node 'at' \(SequenceAt\) .* its place is before the first tensor"):
         module_of(tools.save(model))
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_the_greatest_in_any_order_are_in_theirs(tools: Any, largest: int) -> None:
+    """Which is one of those that the standard leaves open; it was refused."""
+    values = np.random.default_rng(0).standard_normal((2, 20)).astype(np.float32)
+    found = []
+    for in_order in (0, 1):
+        node = tools.node("TopK", ["x", "k"], ["y", "at"], sorted=in_order, largest=largest)
+        outputs = [tools.value("y", [2, 5]), tools.value("at", [2, 5], INT64)]
+        add = tools.node("Add", ["x0", "x0"], ["x"])  # something to tune
+        model = tools.model([add, node], [tools.value("x0", [2, 20])], outputs, [tools.tensor("k", np.array([5]))])
+        path = tools.save(model)
+        found.append(run(module_of(path), values) if in_order == 0 else agree(path, values))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
