@@ -65,10 +65,8 @@ class SchedulesPanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.status, 1)
-        for choice in (
-            self.steps,
-            self.compare,
-        ):  # a narrow window leaves out the end of their words rather than the row
+        for choice in (self.steps, self.compare):
+            # A narrow window leaves out the end of their words rather than the row.
             choice.setMinimumWidth(_LEAST_CHOICE)
         for part in (self.steps, self.compare, self.pin_button, self.what_if_button, self.best_button):
             top.addWidget(part)
