@@ -29,5 +29,5 @@ def untrained_embeddings(batch: TokenBatch, width: int) -> FloatArray:
     deviation = flat.std(axis=0)
     varying = np.flatnonzero(deviation > _CONSTANT)
     standardised_NC = (flat[:, varying] - flat[:, varying].mean(axis=0)) / deviation[varying]
-    embeddings: FloatArray = standardised_NC @ projection[varying] / np.float32(max(len(varying), 1) ** 0.5) + offset_E
-    return embeddings
+    embeddings = standardised_NC @ projection[varying] / np.float32(max(len(varying), 1) ** 0.5) + offset_E
+    return np.asarray(embeddings, np.float32)  # no copy; NumPy's stubs know up to 2.4 alone that they are float32
