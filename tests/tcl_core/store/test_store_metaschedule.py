@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import json
 import struct
+import sys
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
@@ -34,8 +35,9 @@ from tcl_core.tvm_import import import_tensor_intrinsics
 
 POSTPROCESSING = [["EnterPostproc", [], [], []], ["Parallel", ["l9"], [], []]]
 DECISIONS = [[0, [2, 32]], [1, 1]]
-DEEP = reduce(lambda inside, _: [inside], range(600), [])
-"""JSON is read and written as deep as this, and looked through in Python no longer."""
+DEEP = reduce(lambda inside, _: [inside], range(600 if sys.version_info < (3, 12) else 1200), [])
+"""JSON is read and written as deep as this, and looked through in Python no longer: up to 3.11 that takes two of its
+frames a level, and JSON one of the same thousand."""
 
 
 def trace(index: int = 0, decisions: list[Any] = DECISIONS) -> list[Any]:
