@@ -5,18 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLabel, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QSizePolicy,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.icons import icon
 from app.models import library_wording
 from app.models.library_state import LibraryState
 from app.models.row_table import RowTableModel
 from app.models.run_state import RunState
+from app.text_scale import text_scale
 from app.tokens import LIGHT, Tokens
 from app.translation import later, tr
 from app.views.library_actions import LibraryActions
 from app.widgets.copy_table import CopyTable
 from app.widgets.parts import EmptyState, label
+
+_LEAST_TABLE = 150
+"""Height of tabs and table, in pixels: three contenders."""
 
 _HINT = later("At the end of a run the network is built, checked and timed here; Verify does it from earlier records.")
 
@@ -38,6 +51,9 @@ class LibraryPanel(QWidget):
         self.outputs = _table(tr("The check of every output against onnxruntime"), library.outputs)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        # A panel that scrolls is as high as its parts would like to be, and a table likes more than three contenders.
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.tabs.setMinimumHeight(round(_LEAST_TABLE * text_scale(self.font())))
         for table, title in ((self.times, tr("Times")), (self.tasks, tr("Tasks")), (self.outputs, tr("Outputs"))):
             self.tabs.addTab(table, title)
         self._empty = EmptyState("export", tr("No library yet"), tr(_HINT))

@@ -80,6 +80,19 @@ def test_no_time_of_the_library_is_cut_short(small: Studio, qtbot: QtBot, width:
         qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() == 0, timeout=WAIT_MS)
 
 
+def test_all_of_the_library_is_in_the_usual_window(small: Studio, qtbot: QtBot) -> None:
+    window = small.window
+    window.resize(1280, 760)  # as much less as two lines of a banner take
+    window.show_panel("library")
+    area = window.docks["library"].widget()
+    assert isinstance(area, QScrollArea)
+    assert window.banner.isVisible()
+    panel = window.library_panel
+    panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime " * 2)
+    panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
+    qtbot.waitUntil(lambda: panel.times.isVisible() and area.verticalScrollBar().maximum() == 0, timeout=WAIT_MS)
+
+
 def test_all_of_a_checkpoint_is_in_the_usual_window(small: Studio, qtbot: QtBot) -> None:
     window = small.window
     window.resize(1280, 800)
