@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,11 +94,11 @@ def _usable(record: Record) -> bool:
     return record.failure is None and bool(record.trace_json) and bool(record.latencies_s)
 
 
-def build_untuned(models: Sequence[Any], target_json: str) -> Any:
+def build_untuned(models: Sequence[Callable[[], Any]], target_json: str) -> Any:
     """Stock TVM's executable: its frontend, its zero pipeline, no records.
 
     Args:
-        models: `onnx.ModelProto`s of the same network to try in turn, the one as it was opened first.
+        models: give `onnx.ModelProto`s of the same network to try in turn, the one as it was opened first.
 
     Raises:
         UserError: none can be imported and compiled.
@@ -107,9 +107,9 @@ def build_untuned(models: Sequence[Any], target_json: str) -> Any:
     for model in models[:-1]:
         # What the frontend cannot import is tried in simplified form next: there is no stock TVM for it.
         with contextlib.suppress(Exception):
-            return _build_stock(model, target)
+            return _build_stock(model(), target)
     try:
-        return _build_stock(models[-1], target)
+        return _build_stock(models[-1](), target)
     except UserError:
         raise
     except Exception as error:

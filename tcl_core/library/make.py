@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,7 +28,7 @@ class TunableNetwork(Protocol):
 
     Attributes:
         module: fused relax `IRModule`.
-        simplified: `onnx.ModelProto` that `module` was made from.
+        simplified: makes the `onnx.ModelProto` that `module` was made from.
         single: the network in single precision, where `module` is and the network as it was opened is not; or None.
     """
 
@@ -37,7 +37,7 @@ class TunableNetwork(Protocol):
     @property
     def module(self) -> Any: ...
     @property
-    def simplified(self) -> Any: ...
+    def simplified(self) -> Callable[[], Any]: ...
     @property
     def tasks(self) -> tuple[Task, ...]: ...
     @property
@@ -72,7 +72,7 @@ def make_library(
         require_replaceable(out)
     linker = require_linker() if out is not None else find_linker()
     if linker:
-        require_room(imported.simplified, Path(tempfile.gettempdir()))
+        require_room(imported.module, Path(tempfile.gettempdir()))
     _checkpoint(cancel)
     built = build_tuned(imported.module, platform.target_json, records, imported.tasks)
     _checkpoint(cancel)
@@ -104,7 +104,7 @@ def _add_untuned(
 ) -> tuple[str, ...]:
     """The comparison can do without stock TVM where that cannot build the network at all: then with the reason."""
     try:
-        libraries["untuned"] = build_untuned([model, imported.simplified], platform.target_json)
+        libraries["untuned"] = build_untuned([lambda: model, imported.simplified], platform.target_json)
     except UserError as error:
         return (str(error),)
     return ()

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import onnx
-import onnx.helper
+from tvm import relax
+from tvm.ir import GenericConst
 
 from tcl_core.errors import UserError
 
@@ -19,16 +19,14 @@ were seen at once. Networks of half floats are written in single precision, too.
 _CODE_BYTES = 16 << 20
 """Of kernels and inputs, which are small beside weights; and a disk with less than that is as good as full."""
 
-_HALVES = {onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}
 
-
-def require_room(model: Any, folder: Path) -> None:
-    """Refuse to link the library of an `onnx.ModelProto` where it does not fit.
+def require_room(module: Any, folder: Path) -> None:
+    """Refuse to link the library of a relax `IRModule` where it does not fit.
 
     Raises:
         UserError: too little is free in `folder`.
     """
-    needed = _COPIES * sum(map(_linked_bytes, model.graph.initializer)) + _CODE_BYTES
+    needed = _COPIES * _constant_bytes(module) + _CODE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise UserError(
@@ -38,7 +36,16 @@ def require_room(model: Any, folder: Path) -> None:
         )
 
 
-def _linked_bytes(tensor: Any) -> int:
-    """Half floats are computed in single precision (`network.halves`)."""
-    one = 4 if tensor.data_type in _HALVES else int(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
-    return one * math.prod(int(size) for size in tensor.dims)
+def _constant_bytes(module: Any) -> int:
+    total = 0
+
+    def add(expression: Any) -> None:
+        nonlocal total
+        if isinstance(expression, GenericConst):
+            array = expression.value
+            total += math.prod(int(size) for size in array.shape) * int(array.dtype.itemsize)
+
+    for _, function in module.functions_items():
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(function.body, add)
+    return total

@@ -16,15 +16,13 @@ import numpy as np
 import tvm
 from numpy.typing import NDArray
 from tvm import relax
+from tvm.ir import GenericConst
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.tirx import IntImm
 
 from tcl_core.network.rewriting import op_name, rewritten
 
 Array = NDArray[Any]
-
-_CONSTANT = type(relax.const(0))
-"""TVM 0.27 has no public name for it."""
 
 
 def fold_constants(module: Any) -> Any:
@@ -40,7 +38,7 @@ def inline_constants(module: Any) -> Any:
 def constant_array(argument: Any, lookup: Callable[[Any], Any]) -> Array | None:
     """What a call's argument holds; None where it is no constant. `lookup` says what a variable is bound to."""
     value = lookup(argument) if isinstance(argument, relax.Var) else argument
-    return value.value.numpy() if isinstance(value, _CONSTANT) else None
+    return value.value.numpy() if isinstance(value, GenericConst) else None
 
 
 @mutator
@@ -50,10 +48,10 @@ class _Inliner(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def visit_call_(self, op: Any) -> Any:
         call = super().visit_call_(op)
         found = [self.lookup_binding(each) if isinstance(each, relax.Var) else None for each in call.args]
-        if not any(isinstance(each, _CONSTANT) for each in found):
+        if not any(isinstance(each, GenericConst) for each in found):
             return call
         pairs = zip(found, call.args, strict=True)
-        arguments = [value if isinstance(value, _CONSTANT) else argument for value, argument in pairs]
+        arguments = [value if isinstance(value, GenericConst) else argument for value, argument in pairs]
         return relax.Call(call.op, arguments, call.attrs, call.ty_args)
 
 

@@ -7,7 +7,9 @@ import io
 import json
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tvm
@@ -55,13 +57,14 @@ class ImportedNetwork:
 
     Attributes:
         module: fused relax `IRModule`, weights inside as constants.
-        simplified: the `onnx.ModelProto` that `module` was made from; the one before, where that has operators of ours.
+        simplified: makes anew the `onnx.ModelProto` that `module` was made from; the one before, where that has
+            operators of ours. It is not kept: it holds all weights once more.
         single: the loaded `onnx.ModelProto` in single precision, where `module` is and that is not (`halves`).
     """
 
     network: Network
     module: Any
-    simplified: Any
+    simplified: Callable[[], Any]
     tasks: tuple[Task, ...]
     report: ImportReport
     single: Any = None
@@ -88,25 +91,30 @@ def import_network(
     single = None if model is loaded.model else model
     if single is not None:
         issues += (_IN_SINGLE,)
-    module, simplified, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
+    module, at, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
     issues += problems
+    ours = any(node.domain in {OWN, CONTRIBUTED} for node in candidates[at].graph.node)
+    candidates.clear()
     fused, noticed = _fuse(module, target, config, lanes)
     tasks, dynamic = extract_tasks(fused, target)
     if not tasks:
         raise UserError(
             "network", f"'{loaded.network.path}' holds nothing to tune; open a network that computes something."
         )
-    if any(node.domain in {OWN, CONTRIBUTED} for node in simplified.graph.node):
-        simplified = operators.spell_out(model)
     report = ImportReport(operators=counts, issues=issues + noticed + dynamic, seconds=time.perf_counter() - started)
     return ImportedNetwork(
         network=loaded.network,
         module=fused,
-        simplified=simplified,
+        simplified=partial(operators.spell_out, model) if ours else partial(_candidate, model, at, on_cpu=on_cpu),
         tasks=tasks,
         report=report,
         single=single,
     )
+
+
+def _candidate(model: Any, at: int, *, on_cpu: bool) -> Any:
+    candidates, _ = _candidates(model, on_cpu=on_cpu)
+    return candidates[at]
 
 
 def _candidates(model: Any, *, on_cpu: bool) -> tuple[list[Any], tuple[ImportIssue, ...]]:
@@ -150,12 +158,13 @@ def _require_supported(model: Any) -> None:
 
 def _first_that_imports(
     candidates: list[Any], *, polynomials: bool, lanes: int
-) -> tuple[Any, Any, tuple[ImportIssue, ...]]:
+) -> tuple[Any, int, tuple[ImportIssue, ...]]:
+    """Its relax module, its place, and why those before it do not."""
     issues: list[ImportIssue] = []
-    for model in candidates:
+    for at, model in enumerate(candidates):
         module, issue = _import(model, polynomials=polynomials, lanes=lanes)
         if issue is None:
-            return module, model, tuple(issues)
+            return module, at, tuple(issues)
         issues.append(issue)
     first = issues[0]
     raise UserError(

@@ -31,9 +31,12 @@ class Imported:
 
     network: Network
     module: Any
-    simplified: Any
+    model: Any
     tasks: tuple[Task, ...]
     single: Any = None
+
+    def simplified(self) -> Any:
+        return self.model
 
 
 def make_model() -> Any:
@@ -111,7 +114,7 @@ def import_model(model: Any = None) -> Imported:
         outputs=(TensorSpec(name="classes", dtype="float32", shape=(ROWS, CLASSES)),),
     )
     tasks = tuple(make_task(task) for task in found)
-    return Imported(network=network, module=module, simplified=model, tasks=tasks)
+    return Imported(network=network, module=module, model=model, tasks=tasks)
 
 
 def make_record(task: Task, trace_json: str, latency_s: float = 1e-5) -> Record:

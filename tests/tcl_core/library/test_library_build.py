@@ -35,7 +35,7 @@ def run(executable: Any) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def reference(imported: Any) -> np.ndarray:
-    session = onnxruntime.InferenceSession(imported.simplified.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(imported.model.SerializeToString(), providers=["CPUExecutionProvider"])
     return np.asarray(session.run(None, IDS)[0])
 
 
@@ -117,11 +117,13 @@ def test_the_next_record_takes_the_place_of_one_that_does_not_apply(imported: An
 
 def test_stock_tvm_takes_the_first_model_it_can_import(imported: Any, reference: np.ndarray) -> None:
     odd = onnx.ModelProto()
-    odd.CopyFrom(imported.simplified)
+    odd.CopyFrom(imported.model)
     odd.graph.node[1].op_type = "NoSuchOperator"
-    np.testing.assert_allclose(run(build_untuned([odd, imported.simplified], TARGET)), reference, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        run(build_untuned([lambda: odd, imported.simplified], TARGET)), reference, rtol=1e-5, atol=1e-6
+    )
     with pytest.raises(UserError, match="Stock TVM cannot import"):
-        build_untuned([odd], TARGET)
+        build_untuned([lambda: odd], TARGET)
 
 
 def test_stock_tvm_gathers_as_ever_and_warns_of_nothing(
@@ -138,11 +140,11 @@ def test_stock_tvm_gathers_as_ever_and_warns_of_nothing(
 
 
 def test_stock_tvm_imports_what_its_own_door_would(imported: Any) -> None:
-    assert tvm_ffi.structural_equal(build._imported(imported.simplified), from_onnx(imported.simplified))
+    assert tvm_ffi.structural_equal(build._imported(imported.model), from_onnx(imported.model))
 
 
 def test_onnxruntime_is_a_contender(imported: Any, reference: np.ndarray, tmp_path: Path) -> None:
-    save_apart(imported.simplified, tmp_path / "it.onnx")
+    save_apart(imported.model, tmp_path / "it.onnx")
     contender = onnxruntime_contender(str(tmp_path / "it.onnx"), 2, IDS)
     np.testing.assert_array_equal(contender()[0], reference)
 

@@ -34,7 +34,7 @@ def linker() -> Linker:
 
 
 def make_request(folder: Path, imported: Any, **changes: Any) -> CompareRequest:
-    onnx.save(imported.simplified, str(folder / "net.onnx"))
+    onnx.save(imported.model, str(folder / "net.onnx"))
     values: dict[str, Any] = {
         "model": str(folder / "net.onnx"),
         "inputs": save_inputs(folder / "inputs.npz", {"ids": np.arange(ROWS, dtype=np.int64)}),

@@ -33,7 +33,7 @@ needs_linker = pytest.mark.skipif(find_linker() is None, reason="no C compiler")
 
 def make_library(imported: Any, platform: Any, records: Any, out: Path | None, **options: Any) -> LibraryReport:
     return make.make_library(
-        loaded_model=imported.simplified,
+        loaded_model=imported.model,
         imported=imported,
         platform=platform,
         records=records,
@@ -88,11 +88,11 @@ def test_a_contender_that_cannot_be_built_is_left_out_with_the_reason(
 
 def test_a_network_called_single_is_not_written_over(imported: Any, platform: Any, tmp_path: Path) -> None:
     named = dataclasses.replace(imported.network, name="single")
-    single = onnx.helper.make_model(imported.simplified.graph, producer_name="in single precision")
+    single = onnx.helper.make_model(imported.model.graph, producer_name="in single precision")
     halves = dataclasses.replace(imported, network=named, single=single)
-    request = make._request(imported.simplified, halves, platform, {}, tmp_path, QUICK, True)
+    request = make._request(imported.model, halves, platform, {}, tmp_path, QUICK, True)
     assert request.single is not None
-    assert (onnx.load(request.model), onnx.load(request.single)) == (imported.simplified, single)
+    assert (onnx.load(request.model), onnx.load(request.single)) == (imported.model, single)
 
 
 @needs_linker
@@ -113,7 +113,7 @@ def test_the_python_runner_computes_what_was_checked(report: LibraryReport, impo
     assert "latency:" in done.stdout
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(imported.simplified.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(imported.model.SerializeToString(), providers=["CPUExecutionProvider"])
     with np.load(saved) as outputs:
         np.testing.assert_allclose(outputs["classes"], session.run(None, {"ids": ids})[0], rtol=1e-5, atol=1e-6)
 

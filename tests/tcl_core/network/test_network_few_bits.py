@@ -65,7 +65,7 @@ def test_a_gpu_gets_floats(tools: Any) -> None:
 
 
 def test_stock_tvm_is_given_what_it_can_read(tools: Any) -> None:
-    nodes = imported(tools, product(2)).simplified.graph.node
+    nodes = imported(tools, product(2)).simplified().graph.node
     assert not any(node.op_type == "MatMulNBits" for node in nodes)
 
 

@@ -202,6 +202,14 @@ def test_what_cannot_be_simplified_is_imported_as_it_is_and_reported(tools: Any)
     assert "could not simplify" in issue.problem
 
 
+def test_the_simplified_model_is_made_anew_and_not_kept(tools: Any) -> None:
+    network = imported(convolution(tools))
+    assert not any(isinstance(value, onnx.ModelProto) for value in vars(network).values())
+    first, second = network.simplified(), network.simplified()
+    assert first is not second and first == second
+    assert [node.op_type for node in first.graph.node] == ["Conv", "Relu"]
+
+
 def test_the_report_counts_the_operators_of_the_file(tools: Any) -> None:
     assert imported(tools.save(tools.dense())).report.operators == (("MatMul", 1), ("Relu", 1))
 

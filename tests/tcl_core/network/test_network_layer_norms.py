@@ -145,7 +145,7 @@ def test_each_way_of_writing_it_is_one_node_and_one_kernel(tools: Any, form: For
     assert operators(model) == [(OWN, LAYER_NORM if form in LAYER else RMS_NORM)]
     network = imported(tools, model)
     assert [task.weight for task in network.tasks] == [1]
-    assert {node.domain for node in network.simplified.graph.node} == {""}
+    assert {node.domain for node in network.simplified().graph.node} == {""}
     agree(tools, model)
 
 

@@ -101,4 +101,4 @@ def test_it_stays_an_operator_of_our_own_only_inside_the_import(tmp_path: Path) 
     assert RECURRENCE in {node.op_type for node in inside.graph.node}
     assert supported("tcl", RECURRENCE)
     assert not supported("", RECURRENCE)
-    assert {node.op_type for node in imported(model, tmp_path).simplified.graph.node} == {"LSTM"}
+    assert {node.op_type for node in imported(model, tmp_path).simplified().graph.node} == {"LSTM"}
