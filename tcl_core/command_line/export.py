@@ -10,7 +10,7 @@ from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute
 from tcl_core.config import LibraryConfig
 from tcl_core.errors import Interrupted
-from tcl_core.events import CancelToken, LibraryCommand
+from tcl_core.events import CancelToken, LibraryCommand, Notice
 from tcl_core.libraries import LibraryReport
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped
 
@@ -52,5 +52,8 @@ def obey(command: LibraryCommand, output: Output, promise: str) -> LibraryReport
     (done,) = (event for event in events if isinstance(event, LibraryDone))
     if not output.json:
         show_library(done.report, output)
+    for event in events:
+        if isinstance(event, Notice):
+            output.status.print(event.sentence, soft_wrap=True)
     output.emit({"network": done.network, "workspace": command.workspace, **library_json(done.report)})
     return done.report

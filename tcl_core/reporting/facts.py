@@ -87,7 +87,7 @@ class RunFacts:
 
     Attributes:
         failed, trials: counted in the records; `run` has them only once it is over.
-        library: as built at the run's end, or checked since (`checked_since`); None without one.
+        library: as built at the run's end, or exported or checked since (`checked_since`); None without one.
     """
 
     run: RunRow
@@ -125,7 +125,8 @@ def read_run(
     end_at = _end_at(workspace, run)
     records = [one for one in known if one.candidate.task_key in keys and one.measured_at <= end_at]
     own = [record for record in records if record.measured_at >= run.started_at]
-    shown = run.library or library
+    since = run.library is None or run.ended_without
+    shown = library or run.library if since else run.library
     return RunFacts(
         run=run,
         network=found,
@@ -137,7 +138,7 @@ def read_run(
         best=_best_so_far(tasks, records, run),
         settings=tuple(_settings(run.config)),
         library=shown,
-        checked_since=run.library is None and library is not None,
+        checked_since=since and shown is not None,
     )
 
 

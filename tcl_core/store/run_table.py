@@ -27,7 +27,7 @@ class RunRow:
         reason: why it ended (see `events.Finished`), "failed" where an error ended it, `INTERRUPTED`, or None while it
             runs.
         trials, failed, seconds, seconds_by_stage: None and empty until it has finished.
-        library: as it was built at the run's end; None where it was not.
+        library: as it was built at the run's end, or exported of what it `ended_without`; None where neither was.
         versions: pairs of name and version of what the run was made with; () where nobody noted them.
     """
 
@@ -49,6 +49,11 @@ class RunRow:
     def interrupted(self) -> bool:
         """Whether its process ended before the run did."""
         return self.finished_at is None and self.reason == INTERRUPTED
+
+    @property
+    def ended_without(self) -> bool:
+        """Whether it ended before its library was built: what it has all the same was exported since."""
+        return self.reason in {"stopped", "failed", INTERRUPTED}
 
 
 def start_run(
@@ -87,7 +92,7 @@ def finish_run(
 
 
 def note_library(connection: sqlite3.Connection, run_id: int, report: LibraryReport) -> None:
-    """Note the library that was built at a run's end.
+    """Note the library that was built at a run's end, or exported since.
 
     Raises:
         KeyError: there is no such run.

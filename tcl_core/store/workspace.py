@@ -285,7 +285,7 @@ class Workspace:
             run_table.finish_run(connection, run_id, reason, trials, failed, seconds, seconds_by_stage)
 
     def note_library(self, run_id: int, report: LibraryReport) -> None:
-        """Note the library that was built at a run's end.
+        """Note the library that was built at a run's end, or exported since.
 
         Raises:
             KeyError: there is no such run.

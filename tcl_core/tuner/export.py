@@ -9,7 +9,7 @@ from pathlib import Path
 from tcl_core.config import LibraryConfig
 from tcl_core.domain import Stage
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Event, LibraryCommand, PhaseChanged
+from tcl_core.events import CancelToken, Event, LibraryCommand, Notice, PhaseChanged
 from tcl_core.libraries import LibraryReport
 from tcl_core.library.bundle import bundle_is_of
 from tcl_core.library.linker import find_linker
@@ -98,7 +98,10 @@ def _require_records(workspace: Workspace, opened: Opened, run: RunRow) -> None:
 
 
 def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
-    """The events of one command on the library of a workspace's network, which is only read.
+    """The events of one command on the library of a workspace's network.
+
+    The workspace is read, beside a run of another process, too. What is exported of a run that ended before its library
+    was built is noted with it, where the workspace can be written; a notice says where it cannot.
 
     Raises:
         UserError: see `open_tuned` and `make_library`; a check of what cannot run here.
@@ -124,10 +127,29 @@ def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
                 )
             yield PhaseChanged(stage=Stage.LIBRARY, detail=_deed(out, timed))
             report = build_library(workspace, opened, command.config, cancel, out, timed=timed)
+            without = None if out is None else _run_without(workspace, opened)
     except Interrupted:
         yield LibraryStopped()
         return
+    if without is not None:
+        yield from _note(Path(command.workspace), without, report)
     yield LibraryDone(command=command, network=opened.imported.network.name, report=report)
+
+
+def _run_without(workspace: Workspace, opened: Opened) -> int | None:
+    """The network's newest run on this platform, if it ended before its library was built."""
+    place = opened.imported.network.digest, opened.platform.fingerprint
+    runs = [run for run in workspace.runs() if (run.network_digest, run.platform) == place]
+    return runs[-1].id if runs and runs[-1].ended_without else None
+
+
+def _note(path: Path, run: int, report: LibraryReport) -> Iterator[Notice]:
+    """Note an exported library with its run. Where that cannot be done now, the bundle is none the worse for it."""
+    try:
+        with Workspace.open(path, create=False) as workspace:
+            workspace.note_library(run, report)
+    except UserError as error:
+        yield Notice(sentence=f"Exported, but the report of run {run} will not tell of it: {error}")
 
 
 def _deed(out: Path | None, timed: bool) -> str:

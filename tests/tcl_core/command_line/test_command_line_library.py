@@ -11,7 +11,7 @@ import library_samples
 import pytest
 
 from tcl_core.command_line.main import DONE, INTERRUPTED, UNMATCHED, main
-from tcl_core.events import CancelToken, Event, LibraryCommand
+from tcl_core.events import CancelToken, Event, LibraryCommand, Notice
 from tcl_core.libraries import LibraryReport
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
 from tcl_core.tuner import export
@@ -24,11 +24,13 @@ class Engine:
         self.report: LibraryReport | None = library_samples.report()
         self.commands: list[LibraryCommand] = []
         self.interrupted = False
+        self.notices: tuple[Notice, ...] = ()
 
     def __call__(self, command: LibraryCommand, _cancel: CancelToken) -> Iterator[Event]:
         self.commands.append(command)
         if self.interrupted:
             signal.raise_signal(signal.SIGINT)
+        yield from self.notices
         yield (
             LibraryStopped()
             if self.report is None
@@ -84,6 +86,14 @@ def test_results_that_zeros_would_match_are_named(engine: Engine, capsys: pytest
     main(["verify", "--workspace", "w"])
     told = capsys.readouterr().out
     assert "of results up to 8e-05" in told and "zeros would match, too: verify with a smaller --atol" in told
+
+
+def test_what_comes_with_an_export_is_read_in_full(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.notices = (Notice(sentence="The report of run 1 will not tell of it."),)
+    assert main(["export", "--workspace", "w", "--out", "/o", "--json"]) == DONE
+    told = capsys.readouterr()
+    assert "The report of run 1 will not tell of it." in told.err
+    assert json.loads(told.out)["matches"]
 
 
 def test_a_program_reads_one_object(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,11 @@ def test_a_library_that_was_checked_since_is_told_as_such(folder: Path) -> None:
     assert read(folder, 2).library is None
     later = read(folder, 2, since)
     assert (later.library, later.checked_since) == (since, True)
+    with Workspace.open(folder) as workspace:
+        workspace.note_library(2, library_samples.report())
+    exported = read(folder, 2)
+    assert (exported.library, exported.checked_since) == (library_samples.report(), True)
+    assert read(folder, 2, since).library == since
     own = read(folder, 1, since)
     assert (own.library, own.checked_since) == (library_samples.report(), False)
 

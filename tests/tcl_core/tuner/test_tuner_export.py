@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,9 +13,10 @@ import library_samples
 import pytest
 
 from tcl_core.config import LibraryConfig, RunConfig
-from tcl_core.domain import Platform
+from tcl_core.domain import Network, Platform
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Event, LibraryCommand, PhaseChanged
+from tcl_core.events import CancelToken, Event, LibraryCommand, Notice, PhaseChanged
+from tcl_core.libraries import LibraryReport
 from tcl_core.library.bundle import FORMAT
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
 from tcl_core.store import Workspace
@@ -40,7 +42,7 @@ class Stage:
 
 def opened_on(platform: Platform) -> Any:
     """Stands for a network that was opened under the name `net`."""
-    imported = SimpleNamespace(network=SimpleNamespace(name="net"))
+    imported = SimpleNamespace(network=SimpleNamespace(name="net", digest="d1"))
     return SimpleNamespace(platform=platform, tasks=(), loaded=SimpleNamespace(model="model"), imported=imported)
 
 
@@ -148,6 +150,58 @@ def test_what_cannot_run_here_is_exported_but_not_checked(
         with pytest.raises(UserError, match="cannot run code for test CPU"):
             obey(command)
     assert isinstance(obey(ExportLibrary(**place, out="/out"))[-1], LibraryDone)
+
+
+@pytest.fixture
+def tuned(place: dict[str, Any], cpu_platform: Platform) -> Iterator[Workspace]:
+    """The same workspace, open for writing, with the network of `opened_on` and one run of it that is on."""
+    with Workspace.open(Path(place["workspace"])) as workspace:
+        workspace.add_platform(cpu_platform)
+        workspace.add_network(Network(name="net", digest="d1", path="/n.onnx", inputs=(), outputs=()), ())
+        workspace.start_run(RunConfig(network="/n.onnx", workspace="w"), "d1", cpu_platform.fingerprint)
+        yield workspace
+
+
+def libraries(place: dict[str, Any]) -> list[LibraryReport | None]:
+    with Workspace.open(Path(place["workspace"]), read_only=True) as workspace:
+        return [run.library for run in workspace.runs()]
+
+
+def test_what_is_exported_of_a_stopped_run_is_noted_with_it(
+    stage: Stage, place: dict[str, Any], tuned: Workspace
+) -> None:
+    tuned.finish_run(1, "stopped", 3, 0, 1.0, ())
+    tuned.close()
+    obey(TimeLibrary(**place))
+    assert libraries(place) == [None]
+    assert not any(isinstance(event, Notice) for event in obey(ExportLibrary(**place, out="/out")))
+    assert libraries(place) == [library_samples.report()]
+
+
+def test_a_run_keeps_the_library_of_its_own_end(stage: Stage, place: dict[str, Any], tuned: Workspace) -> None:
+    own = library_samples.report(path="/own")
+    tuned.note_library(1, own)
+    tuned.finish_run(1, "minutes", 3, 0, 1.0, ())
+    tuned.close()
+    obey(ExportLibrary(**place, out="/out"))
+    assert libraries(place) == [own]
+
+
+def test_an_export_beside_a_run_of_its_network_leaves_the_run_alone(
+    stage: Stage, place: dict[str, Any], tuned: Workspace
+) -> None:
+    assert not any(isinstance(event, Notice) for event in obey(ExportLibrary(**place, out="/out")))
+    assert libraries(place) == [None]
+
+
+def test_an_export_that_cannot_be_noted_is_done_all_the_same_and_says_so(
+    stage: Stage, place: dict[str, Any], tuned: Workspace
+) -> None:
+    tuned.finish_run(1, "stopped", 3, 0, 1.0, ())  # the workspace stays in use
+    *_, notice, done = obey(ExportLibrary(**place, out="/out"))
+    assert isinstance(notice, Notice) and isinstance(done, LibraryDone)
+    assert "the report of run 1 will not tell of it: The workspace" in notice.sentence
+    assert "is in use by another run" in notice.sentence
 
 
 def test_a_run_replaces_its_own_bundle_and_no_other(
