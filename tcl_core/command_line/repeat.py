@@ -17,11 +17,12 @@ def repeated_config(arguments: argparse.Namespace, output: Output) -> RunConfig:
     """The whole configuration of an earlier run of the workspace; says so where what it began from has changed since.
 
     Raises:
-        UserError: no workspace, no such run, or other options that the configuration would overrule.
+        UserError: no workspace, no such run, its network's file is gone, or other options that the configuration would
+            overrule.
     """
     from tcl_core.checkpoints.kept import found_config, is_written_over
     from tcl_core.store import Workspace
-    from tcl_core.store.run_choice import choose_run
+    from tcl_core.store.run_choice import choose_run, require_file
 
     usual = vars(make_parser().parse_args(["tune"]))
     given = [name for name, value in vars(arguments).items() if value != usual[name]]
@@ -33,6 +34,8 @@ def repeated_config(arguments: argparse.Namespace, output: Output) -> RunConfig:
     with Workspace.open(folder, create=False, read_only=True) as workspace:
         run = choose_run(workspace, arguments.repeat, None)
         config = found_config(workspace, run.config)
+        name = next(network.name for network in workspace.networks() if network.digest == run.network_digest)
+        require_file(name, config.network)
         if is_written_over(workspace, run):
             output.status.print(
                 f"The checkpoint {config.checkpoint}, which run {run.id} began from, has been written over since: this "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tcl_core.domain import Network
 from tcl_core.errors import UserError
 from tcl_core.store.run_table import RunRow
@@ -65,6 +67,20 @@ def choose_run(workspace: Workspace, number: int | None, name: str | None) -> Ru
             return run
     known = f"it holds runs {runs[0].id} to {runs[-1].id}" if runs else "it holds no run yet"
     raise UserError("workspace", f"This workspace holds no run {number}; {known}.")
+
+
+def require_file(network: str, path: str | None) -> None:
+    """See that the ONNX file of a tuned network is still there; None, the sample's, always is.
+
+    Raises:
+        UserError: it is gone.
+    """
+    if path is not None and not Path(path).exists():
+        raise UserError(
+            "network",
+            f"The file of {network}, '{path}', is gone; put it back, or tune it from where it lies now: its records "
+            "are kept.",
+        )
 
 
 def _require_of(workspace: Workspace, run: RunRow, name: str | None) -> None:

@@ -16,7 +16,7 @@ from tcl_core.library.linker import find_linker
 from tcl_core.library.make import make_library
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
 from tcl_core.store import RunRow, Workspace
-from tcl_core.store.run_choice import choose_network, newest_run
+from tcl_core.store.run_choice import choose_network, newest_run, require_file
 from tcl_core.tuner.opening import Opened, open_network, with_stored_tasks
 
 _TRIED = 8
@@ -74,7 +74,9 @@ def open_tuned(workspace: Workspace, name: str | None, platform: str | None = No
     network = choose_network(workspace, name)
     run = newest_run(workspace, network, platform)
     config = run.config
-    opened = open_network(path or config.network, config.target, config.threads, config.network_config)
+    file = path or config.network
+    require_file(network.name, file)
+    opened = open_network(file, config.target, config.threads, config.network_config)
     if opened.imported.network.digest != network.digest:
         raise UserError(
             "network", f"{path or network.path} changed since it was tuned; restore it, or tune the changed network."

@@ -37,6 +37,10 @@ def test_a_run_is_repeated_as_it_was_configured(tmp_path: Path) -> None:
         repeated("net.onnx", *here, "--seed", "3", "--repeat", "1")
     with pytest.raises(UserError, match="name its --workspace"):
         repeated("--repeat", "1")
+    with Workspace.open(tmp_path / "w") as workspace:
+        workspace.start_run(replace(config, network=str(tmp_path / "gone.onnx")), "d1", "cafe01")
+    with pytest.raises(UserError, match="is gone; put it back, or tune it from where it lies now"):
+        repeated(*here, "--repeat", "2")
 
 
 def test_what_a_run_began_from_is_found_in_a_workspace_that_moved_and_named_where_it_was_written_over(

@@ -111,12 +111,15 @@ def test_the_file_is_read_where_the_command_says(stage: Stage, place: dict[str, 
     assert stage.opened == [None, "/networks/n2.onnx"]
 
 
-@pytest.mark.parametrize(("path", "read"), [(None, "/n1.onnx"), ("/n2.onnx", "/n2.onnx")])
+@pytest.mark.parametrize(("given", "read"), [(None, "n1.onnx"), ("n2.onnx", "n2.onnx")])
 def test_a_file_that_moved_is_known_by_its_content(
-    path: str | None, read: str, cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
+    given: str | None, read: str, tmp_path: Path, cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = SimpleNamespace(name="n1", digest="one", path="/n1.onnx")
-    config = RunConfig(network="/n1.onnx", workspace="/w")
+    file = tmp_path / read
+    file.touch()
+    path = given and str(file)
+    network = SimpleNamespace(name="n1", digest="one", path=str(tmp_path / "n1.onnx"))
+    config = RunConfig(network=network.path, workspace="/w")
     run = SimpleNamespace(network_digest="one", platform=cpu_platform.fingerprint, config=config, started_at=0.0)
     workspace = SimpleNamespace(networks=lambda: (network,), runs=lambda: (run,))
     found = SimpleNamespace(name="n2", digest="one")
@@ -130,9 +133,12 @@ def test_a_file_that_moved_is_known_by_its_content(
     monkeypatch.setattr(export, "open_network", open_network)
     monkeypatch.setattr(export, "with_stored_tasks", lambda _workspace, opened: opened)
     assert export.open_tuned(workspace, "one", None, path) is opened
-    assert asked == [read]
+    assert asked == [str(file)]
     found.digest = "another"
     with pytest.raises(UserError, match=f"{read} changed since it was tuned"):
+        export.open_tuned(workspace, "one", None, path)
+    file.unlink()
+    with pytest.raises(UserError, match=f"The file of n1, '.*{read}', is gone; put it back, or tune it from where"):
         export.open_tuned(workspace, "one", None, path)
 
 
