@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.translation import later, tr
 from tcl_core.checkpoint_events import WorkspaceListed
-from tcl_core.events import Event, Refused
+from tcl_core.events import Event, Notice, Refused
 from tcl_core.schedule_events import ScheduleRefused
 from tcl_core.what_if_events import WhatIfRefused
 
@@ -27,9 +27,9 @@ _OPTION = re.compile(rf"`[^`]*`|--({'|'.join(_FIELDS)})\b")
 
 
 def in_the_windows_words(event: Event) -> Event:
-    """The event; where it says why something is refused, options are called as the fields of the run's form."""
+    """The event; where it says why something cannot be done, options are called as the fields of the run's form."""
     match event:
-        case Refused() | ScheduleRefused() | WhatIfRefused():
+        case Refused() | ScheduleRefused() | WhatIfRefused() | Notice():
             return replace(event, sentence=_reworded(event.sentence))
         case WorkspaceListed():
             return replace(event, problem=_reworded(event.problem))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tcl_core.config import RunConfig
@@ -91,27 +92,29 @@ def finish_run(
         raise KeyError(run_id)
 
 
-def note_library(connection: sqlite3.Connection, run_id: int, report: LibraryReport) -> None:
-    """Note the library that was built at a run's end, or exported since.
+def note_library(connection: sqlite3.Connection, run_id: int, report: LibraryReport, folder: Path) -> None:
+    """Note the library built at a run's end, or exported since. A bundle below the workspace's `folder` moves with it.
 
     Raises:
         KeyError: there is no such run.
     """
+    if report.path is not None and Path(report.path).is_relative_to(folder):
+        report = replace(report, path=Path(report.path).relative_to(folder).as_posix())
     cursor = connection.execute("UPDATE runs SET library = ? WHERE id = ?", (dumps(report), run_id))
     if cursor.rowcount != 1:
         raise KeyError(run_id)
 
 
-def runs(connection: sqlite3.Connection, is_running: Callable[[int], bool]) -> tuple[RunRow, ...]:
-    """All runs, oldest first; an unfinished one is interrupted unless `is_running(id)`."""
+def runs(connection: sqlite3.Connection, is_running: Callable[[int], bool], folder: Path) -> tuple[RunRow, ...]:
+    """All runs of the workspace in `folder`, oldest first; an unfinished one is interrupted unless `is_running(id)`."""
     rows = connection.execute(
         "SELECT id, network_digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, "
         "seconds_by_stage, library, versions FROM runs ORDER BY id"
     )
-    return tuple(_row(row, is_running) for row in rows)
+    return tuple(_row(row, is_running, folder) for row in rows)
 
 
-def _row(row: tuple[Any, ...], is_running: Callable[[int], bool]) -> RunRow:
+def _row(row: tuple[Any, ...], is_running: Callable[[int], bool], folder: Path) -> RunRow:
     run_id, digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, *texts = row
     by_stage, library, versions = texts
     return RunRow(
@@ -126,6 +129,13 @@ def _row(row: tuple[Any, ...], is_running: Callable[[int], bool]) -> RunRow:
         failed=failed,
         seconds=seconds,
         seconds_by_stage=() if by_stage is None else loads(tuple[tuple[str, float], ...], by_stage),
-        library=None if library is None else loads(LibraryReport, library),
+        library=None if library is None else _found(loads(LibraryReport, library), folder),
         versions=loads(Pairs, versions),
     )
+
+
+def _found(library: LibraryReport, folder: Path) -> LibraryReport:
+    """The library with its bundle where the workspace lies now."""
+    if library.path is None or Path(library.path).root:
+        return library
+    return replace(library, path=str(folder / library.path))

@@ -285,13 +285,13 @@ class Workspace:
             run_table.finish_run(connection, run_id, reason, trials, failed, seconds, seconds_by_stage)
 
     def note_library(self, run_id: int, report: LibraryReport) -> None:
-        """Note the library that was built at a run's end, or exported since.
+        """Note the library built at a run's end, or exported since; a bundle below the workspace moves with it.
 
         Raises:
             KeyError: there is no such run.
         """
         with self._writing() as connection:
-            run_table.note_library(connection, run_id, report)
+            run_table.note_library(connection, run_id, report, self.path)
 
     def runs(self) -> tuple[run_table.RunRow, ...]:
         """All runs, oldest first. One without an end is running, or `interrupted` when its process is gone."""
@@ -301,7 +301,7 @@ class Workspace:
             if since is not None:  # by a run, or by something else: a run that began before is no longer at work
                 begun = "SELECT max(id) FROM runs WHERE started_at >= ?"
                 running.update(run_id for (run_id,) in connection.execute(begun, (since,)))
-            return run_table.runs(connection, running.__contains__)
+            return run_table.runs(connection, running.__contains__, self.path)
 
     def add_checkpoint(
         self,

@@ -6,7 +6,8 @@ import pytest
 
 from app.models.refusals import in_the_windows_words
 from tcl_core.checkpoint_events import WorkspaceListed
-from tcl_core.events import Event, Notice, Refused
+from tcl_core.domain import Stage
+from tcl_core.events import Event, Notice, PhaseChanged, Refused
 from tcl_core.schedule_events import ScheduleRefused
 from tcl_core.what_if_events import WhatIfRefused
 
@@ -36,6 +37,7 @@ ASKED, TOLD = "choose another folder with --workspace.", "choose another folder 
     ("event", "reworded"),
     [
         (ScheduleRefused(at=0.0, request=3, sentence=ASKED), ScheduleRefused(at=0.0, request=3, sentence=TOLD)),
+        (Notice(at=0.0, sentence=ASKED), Notice(at=0.0, sentence=TOLD)),
         (WhatIfRefused(at=0.0, request=3, sentence=ASKED), WhatIfRefused(at=0.0, request=3, sentence=TOLD)),
         (
             WorkspaceListed(at=0.0, workspace="/w--workspace", problem=ASKED),
@@ -48,5 +50,5 @@ def test_whoever_is_refused_reads_the_windows_words(event: Event, reworded: Even
 
 
 def test_other_events_are_left_alone() -> None:
-    notice = Notice(sentence="--workspace")
-    assert in_the_windows_words(notice) is notice
+    phase = PhaseChanged(stage=Stage.LIBRARY, detail="--workspace")
+    assert in_the_windows_words(phase) is phase
