@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,7 +18,10 @@ def made_inside(body: Any) -> set[str]:
 
 
 def renamed(nodes: Iterable[Any], names: Mapping[str, str]) -> list[Any]:
-    """Copies with other names of tensors, inside the graphs within, too, as far as these define none of that name."""
+    """Copies with other names of tensors, inside the graphs within, too, as far as these define none of that name.
+
+    What they define by one of the new names themselves gets another one: it would hide the tensor of that name.
+    """
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     _rename(copies, names)
     return copies
@@ -34,11 +38,21 @@ def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
         for field in (node.input, node.output):
             field[:] = [names.get(name, name) for name in field]
         for body in branches(node):
-            hidden = made_inside(body) | {value.name for value in body.input}
-            seen = {name: other for name, other in names.items() if name not in hidden}
-            for output in body.output:
-                output.name = seen.get(output.name, output.name)
+            own = made_inside(body) | {value.name for value in body.input}
+            seen = {name: other for name, other in names.items() if name not in own}
+            seen |= _out_of_the_way(own, set(seen.values()))
+            for value in (*body.input, *body.initializer, *body.value_info, *body.output):
+                value.name = seen.get(value.name, value.name)
             _rename(body.node, seen)
+
+
+def _out_of_the_way(own: set[str], taken: set[str]) -> dict[str, str]:
+    """Other names of those of its own that a graph cannot keep."""
+    names: dict[str, str] = {}
+    for name in sorted(own & taken):
+        numbered = (f"{name}.own{number}" for number in itertools.count())
+        names[name] = next(each for each in numbered if each not in own | taken)
+    return names
 
 
 def read_by(node: Any) -> set[str]:

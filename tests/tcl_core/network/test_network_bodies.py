@@ -35,6 +35,16 @@ def test_what_a_graph_defines_by_that_name_keeps_it() -> None:
     assert inner.output[0].name == "r"
 
 
+def test_what_a_graph_defines_by_a_new_name_hides_it_no_longer() -> None:
+    """A body may call its input as a tensor around it."""
+    hiding = choice(node("Add", ["new", "x"], ["r"]), weights=[number("w", 1.0)], inputs=[value("new", [])])
+    (made,) = renamed([hiding], {"x": "new", "y": "w"})
+    inner = next(each.g for each in made.attribute if each.name == "then_branch")
+    (given,), (weight,) = inner.input, inner.initializer
+    assert list(inner.node[0].input) == [given.name, "new"]
+    assert len({given.name, weight.name, "new", "w"}) == 4
+
+
 def test_what_is_read_and_what_is_made() -> None:
     made = choice(node("Add", ["x", "far"], ["r"]), weights=[number("w", 1.0)])
     assert read_by(made) == {"c", "x", "far", "r"}

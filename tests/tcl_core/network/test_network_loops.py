@@ -65,6 +65,14 @@ def nested() -> Any:
     return loop_of(outer, weights=[number("two", 2), number("first_axis", [0])])
 
 
+def hiding() -> Any:
+    """The body of the inner loop calls its input as what the outer one is given."""
+    nodes = [node("Add", ["x", "v"], ["u2"]), node("Identity", ["in_before"], ["in_after"])]
+    inner = body(nodes, [value("x", SIZE)], ["u2"], inner="in_")
+    outer = [node("Neg", ["v"], ["made"]), node("Loop", ["two", "", "made"], ["q"], name="inner", body=inner)]
+    return loop_of([*outer, node("Tanh", ["q"], ["v2"]), GOES_ON], weights=[number("two", 2)])
+
+
 def branching() -> Any:
     """The first step takes another branch."""
     first = graph([node("Neg", ["v"], ["r"])], [], ["r"])
@@ -129,6 +137,7 @@ CASES = {
     "no condition": recurrence(condition=False),
     "opset 11": recurrence(opset=11),
     "nested": nested(),
+    "hiding": hiding(),
     "branching": branching(),
     "swapping": swapping(),
     "twice": twice(),
