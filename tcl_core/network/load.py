@@ -24,6 +24,7 @@ from tcl_core.network.external_data import external_files, load_external
 from tcl_core.network.functions import write_defaults
 from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
 from tcl_core.network.pools import without_windows_in_padding
+from tcl_core.network.sequences import leave_out_sizes_of_one
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.simplify import fold_constants
 from tcl_core.network.skeleton import take_shapes, with_shapes, without_weights
@@ -79,6 +80,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     _drop_constant_inputs(model)
     _name_nodes(model)
     without_windows_in_padding(model)
+    leave_out_sizes_of_one(model)
     _infer(path, model, config)
     if has_loops(model) or (decides(model) and not _are_static(_outputs(model))):
         model = write_out_control_flow(model)

@@ -10,10 +10,51 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+import onnx.numpy_helper
 
+from tcl_core.network.bodies import made_inside
 from tcl_core.network.maker import Maker
-from tcl_core.network.nodes import STANDARD, attributes_of
+from tcl_core.network.nodes import STANDARD, attributes_of, branches
 from tcl_core.network.static_values import StaticValues
+
+
+def leave_out_sizes_of_one(model: Any) -> None:
+    """Splits into parts of one that give the axis up, in place, without the size of a part: with it the standard keeps
+    the axis, onnxruntime does not, nor does PyTorch, which exports `unbind` so.
+
+    To go when both agree (onnx 1.23, onnxruntime 1.32).
+    """
+    for function in model.functions:
+        _leave_out_sizes(function.node, frozenset())
+    _leave_out_sizes(model.graph.node, _ones_of(model.graph))
+
+
+def _leave_out_sizes(nodes: Any, ones: frozenset[str]) -> None:
+    """
+    Args:
+        ones: names that are a 1 without an axis.
+    """
+    for node in nodes:
+        attributes = attributes_of(node)
+        if node.op_type == "Constant" and (attributes.get("value_int") == 1 or _is_one(attributes.get("value"))):
+            ones |= {node.output[0]}
+        if _gives_axis_up(node) and node.input[-1] in ones:
+            del node.input[1:]
+        for body in branches(node):
+            own = made_inside(body) | {value.name for value in body.input}
+            _leave_out_sizes(body.node, (ones - own) | _ones_of(body))
+
+
+def _ones_of(graph: Any) -> frozenset[str]:
+    return frozenset(tensor.name for tensor in graph.initializer if _is_one(tensor))
+
+
+def _is_one(tensor: Any) -> bool:
+    return tensor is not None and not tensor.dims and onnx.numpy_helper.to_array(tensor).item() == 1
+
+
+def _gives_axis_up(node: Any) -> bool:
+    return node.op_type == "SplitToSequence" and node.domain in STANDARD and not attributes_of(node).get("keepdims", 1)
 
 
 class Sequences:
@@ -102,7 +143,7 @@ def _split(known: Sequences, node: Any, maker: Maker) -> None:
     if not sizes:
         return
     parts = maker.split(node.input[0], sizes, axis) if len(sizes) > 1 else [node.input[0]]
-    if len(node.input) < 2 and not given.get("keepdims", 1):  # which is left aside where sizes are given
+    if len(node.input) < 2 and not given.get("keepdims", 1):  # as `leave_out_sizes_of_one` has it
         parts = [maker.squeeze(part, axis) for part in parts]
     maker.node("SequenceConstruct", *parts, output=node.output[0])
 

@@ -19,7 +19,7 @@ from tcl_core.network.load import load_network
 from tcl_core.network.shapes import checkable
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.network.conftest import make_model, value
-from tests.tcl_core.network.control_flow_models import INT64, node, number
+from tests.tcl_core.network.control_flow_models import GOES_ON, INT64, body, node, number
 
 PIECES = [
     node("Relu", ["x"], ["a"]),
@@ -121,6 +121,39 @@ def test_written_out_they_give_the_same(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_librarys_results_are_onnxruntimes(tools: Any, case: str) -> None:
     tools.compared(tools.save(CASES[case]))
+
+
+def unbound(*, inside: bool, function: bool = False) -> Any:
+    """As PyTorch exports `unbind`: parts of one, of a given size, which give the axis up."""
+    one = node("Constant", [], ["one"], value_int=1)
+    nodes = [
+        node("SplitToSequence", ["x", "one"], ["s"], keepdims=0),
+        node("SequenceAt", ["s", "at"], ["part"]),
+    ]
+    if not inside:
+        return model_of([one, *nodes, node("Relu", ["part"], ["y"])], {"at": 2})
+    if function:
+        model = make_model(
+            [node("Unbound", ["x", "at"], ["y"], domain="my")],
+            [value("x", [6, 4])],
+            [value("y", None)],
+            [number("at", 2)],
+            domains=["my"],
+        )
+        nodes = [one, *nodes, node("Relu", ["part"], ["y"])]
+        model.functions.append(
+            onnx.helper.make_function("my", "Unbound", ["x", "at"], ["y"], nodes, model.opset_import)
+        )
+        return model
+    inner = body([one, *nodes, node("Add", ["v", "part"], ["v2"]), GOES_ON], [value("v", [4])], ["v2"])
+    loop = node("Loop", ["at", "", "first"], ["y"], name="loop", body=inner)
+    return model_of([loop], {"at": 2, "first": np.zeros(4, np.float32)})
+
+
+@pytest.mark.parametrize("model", [unbound(inside=False), unbound(inside=True), unbound(inside=True, function=True)])
+def test_parts_of_one_give_the_axis_up_as_in_onnxruntime(tools: Any, model: Any) -> None:
+    network = tools.compared(tools.save(model))
+    assert network.network.outputs[0].shape == (4,)
 
 
 def test_a_place_that_a_run_tells_is_refused_by_name(tools: Any) -> None:
