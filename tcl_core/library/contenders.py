@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +74,13 @@ def onnxruntime_contender(model: str, threads: int, inputs: Mapping[str, Array],
 
 def _without_leaves(model: str) -> str:
     """A copy beside the model with no leave to be inexact (`accuracy_level` of onnxruntime's `MatMulNBits`) or in any
-    order (`sorted` of `TopK`); the model itself where it gives none.
+    order (`sorted` of `TopK`), in branches and functions either; the model itself where it gives none.
     """
     import onnx
 
     read = onnx.load(model, load_external_data=False)
-    lax = [node for node in read.graph.node if any(_is_leave(node, each) for each in node.attribute)]
+    nodes = [each for part in (read.graph, *read.functions) for each in _nodes_of(part)]
+    lax = [node for node in nodes if any(_is_leave(node, each) for each in node.attribute)]
     for node in lax:
         kept = [each for each in node.attribute if not _is_leave(node, each)]
         del node.attribute[:]
@@ -89,6 +90,14 @@ def _without_leaves(model: str) -> str:
     copy = Path(model).with_name("_exact.onnx")  # no stem of a network begins like that
     onnx.save(read, copy)
     return str(copy)
+
+
+def _nodes_of(graph: Any) -> Iterator[Any]:
+    """Of the graphs inside nodes, too."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            yield from _nodes_of(attribute.g)  # of another attribute an empty one
 
 
 def _is_leave(node: Any, attribute: Any) -> bool:

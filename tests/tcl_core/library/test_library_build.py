@@ -181,17 +181,28 @@ def test_an_exact_contender_rounds_no_rows_to_bytes(tmp_path: Path, operator: st
     assert np.abs(lax - exact).max() > 1e-3
 
 
-def test_an_exact_contender_has_the_greatest_in_their_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["graph", "branch", "function"])
+def test_an_exact_contender_has_the_greatest_in_their_order(tmp_path: Path, where: str) -> None:
     """Of a file that leaves it open, of which any order is right."""
     value = np.random.default_rng(0).standard_normal((1, 64)).astype(np.float32)
     info, floats = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
     node = onnx.helper.make_node("TopK", ["x", "k"], ["y", "at"], sorted=0)
     outputs, weights = [info("y", floats, [1, 8])], [onnx.numpy_helper.from_array(np.array([8]), "k")]
-    graph = onnx.helper.make_graph([node], "g", [info("x", floats, [1, 64])], outputs, weights)
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
+    opsets, inputs = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid("my", 1)], [info("x", floats, [1, 64])]
+    functions = []
+    if where == "branch":
+        inner = onnx.helper.make_graph([node], "g", [], outputs)
+        node = onnx.helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
+        inputs.append(info("c", onnx.TensorProto.BOOL, []))
+    if where == "function":
+        functions.append(onnx.helper.make_function("my", "Greatest", ["x", "k"], ["y"], [node], opsets[:1]))
+        node = onnx.helper.make_node("Greatest", ["x", "k"], ["y"], domain="my")
+    graph = onnx.helper.make_graph([node], "g", inputs, outputs, weights)
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10, functions=functions)
     onnx.save(model, tmp_path / "it.onnx")
     source = str(tmp_path / "it.onnx")
-    lax, exact = (onnxruntime_contender(source, 1, {"x": value}, exact=exact)()[0] for exact in (False, True))
+    given = {"x": value, **({"c": np.array(True)} if where == "branch" else {})}
+    lax, exact = (onnxruntime_contender(source, 1, given, exact=exact)()[0] for exact in (False, True))
     np.testing.assert_array_equal(exact[0], np.sort(value[0])[:-9:-1])
     np.testing.assert_array_equal(np.sort(lax), np.sort(exact))
     assert not np.array_equal(lax, exact)
