@@ -45,6 +45,11 @@ def test_what_is_drawn_is_not_known(drawn: Any) -> None:
     assert StaticValues(model_of(drawn)).of("y") is None
 
 
+def test_what_cannot_be_computed_is_not_known() -> None:
+    model = model_of(node("Constant", [], ["far"], value_int=4), node("Gather", ["w", "far"], ["y"]))
+    assert StaticValues(model).of("y") is None
+
+
 def test_long_arithmetic_is_left() -> None:
     nodes = [node("Add", [f"v{at}" if at else "one", "one"], [f"v{at + 1}"]) for at in range(100)]
     model = model_of(*nodes)
