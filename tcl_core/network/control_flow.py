@@ -7,26 +7,37 @@ whose results have sizes all the same (`load`), is left as it is.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onnx
+import onnx.numpy_helper
 
 from tcl_core.errors import UserError
 from tcl_core.network.bodies import name_nodes, read_by
 from tcl_core.network.conditions import condition, taken
 from tcl_core.network.functions import inline_local
-from tcl_core.network.loops import write_out
+from tcl_core.network.loops import Made, StepByStep, write_out
 from tcl_core.network.nodes import STANDARD, all_nodes, has_branches, opset_of
+from tcl_core.network.recurrent import MOST_STEPS
 from tcl_core.network.sequences import SEQUENTIAL, Sequences
 from tcl_core.network.shapes import known_sizes
 from tcl_core.network.skeleton import with_shapes, with_weights, without_weights
 from tcl_core.network.static_values import StaticValues
-from tcl_core.network.step_counts import MOST_NODES, Untold, carried_count, count_steps
+from tcl_core.network.step_counts import (
+    FIRST_CARRIED,
+    MOST_NODES,
+    Untold,
+    UntoldEnd,
+    carried_count,
+    count_steps,
+    most_steps,
+    require_few,
+)
 
+_SMALL = 8
+"""Elements of what is taken for a counter, or for bounds."""
 _LOOPS = frozenset({"Loop", "Scan"})
-
-_Made = tuple[list[Any], list[Any]]
-"""Nodes and initializers in place of one node."""
 
 
 def has_loops(model: Any) -> bool:
@@ -65,6 +76,7 @@ class _Writing:
     def __init__(self, model: Any) -> None:
         self.model = model
         self._obstacles: dict[str, UserError] = {}
+        self._begun: dict[tuple[str, ...], StepByStep] = {}
         self._count = 0
         self._nodes = 0
 
@@ -95,18 +107,44 @@ class _Writing:
         for obstacle in self._obstacles.values():
             raise obstacle
 
-    def _loop(self, node: Any, values: StaticValues) -> _Made | None:
-        name = node.name
+    def _loop(self, node: Any, values: StaticValues) -> Made | None:
+        try:
+            made = self._one_step(node, values) if tuple(node.output) in self._begun else self._all_steps(node, values)
+        except Untold as obstacle:
+            self._obstacles[node.name] = UserError("network", f"Node '{node.name}' ({node.op_type}) {obstacle}.")
+            return None
+        self._nodes += len(made[0])
+        return made
+
+    def _all_steps(self, node: Any, values: StaticValues) -> Made:
+        prefix = f"{node.name}.steps{self._count}"
         try:
             steps = count_steps(node, values, MOST_NODES - self._nodes)
-            self._require_results(node, steps)
-            maker = write_out(node, steps, f"{name}.steps{self._count}", opset_of(self.model))
-        except Untold as obstacle:
-            self._obstacles[name] = UserError("network", f"Node '{name}' ({node.op_type}) {obstacle}.")
-            return None
+        except UntoldEnd:
+            self._begun[tuple(node.output)] = begun = StepByStep(node, prefix, opset_of(self.model))
+            self._count += 1
+            return begun.step(node)
+        self._require_results(node, steps)
+        maker = write_out(node, steps, prefix, opset_of(self.model))
         self._count += 1
-        self._nodes += len(maker.nodes)
         return maker.nodes, maker.weights
+
+    def _one_step(self, node: Any, values: StaticValues) -> Made:
+        """Behind the first, or what ends them.
+
+        Raises:
+            Untold: whether there is one more is not known (yet), or there are too many.
+        """
+        begun = self._begun[tuple(node.output)]
+        if values.of(node.input[FIRST_CARRIED - 1]) is None:
+            raise UntoldEnd
+        most = most_steps(node, values)
+        if begun.steps < most:
+            steps = begun.steps + 1 if begun.steps < MOST_STEPS else most
+            require_few(node, steps, MOST_NODES - self._nodes + begun.nodes)
+            return begun.step(node)
+        del self._begun[tuple(node.output)]
+        return begun.end(node)
 
     def _require_results(self, node: Any, steps: int) -> None:
         """
@@ -121,7 +159,7 @@ class _Writing:
         if read.intersection(node.output[carried_count(node) :]):
             raise Untold("takes no step, and what it puts together is empty; export the network without it")
 
-    def _other(self, node: Any, values: StaticValues, sequences: Sequences) -> _Made | None:
+    def _other(self, node: Any, values: StaticValues, sequences: Sequences) -> Made | None:
         if node.op_type == "If" and (chosen := condition(node, values)) is not None:
             prefix = f"{node.name}.taken{self._count}."
             self._count += 1
@@ -129,11 +167,26 @@ class _Writing:
             name_nodes(nodes, prefix)
             return nodes, weights
         maker = sequences.meet(node)
-        return None if maker is None else (maker.nodes, maker.weights)
+        if maker is not None:
+            return maker.nodes, maker.weights
+        return self._known(node, values) if self._begun else None
+
+    def _known(self, node: Any, values: StaticValues) -> Made | None:
+        """A small result as a constant: what a counter is counted from would grow longer step by step, and shape
+        inference does not follow all arithmetic on bounds.
+        """
+        name = node.output[0]
+        size = values.size_of(name)
+        given = {value.name for value in self.model.graph.output}
+        if node.op_type == "Constant" or len(node.output) > 1 or name in given or size is None or -1 in size:
+            return None
+        array = values.of(name) if math.prod(size) <= _SMALL else None
+        return None if array is None else ([], [onnx.numpy_helper.from_array(array, name)])
 
     def _alive(self, nodes: list[Any]) -> list[Any]:
         """Those that a result comes from."""
         needed = {value.name for value in self.model.graph.output}
+        needed.update(name for begun in self._begun.values() for part in begun.parts for name in part)
         alive = []
         for node in reversed(nodes):
             if needed.intersection(node.output):

@@ -17,6 +17,9 @@ from tcl_core.network.maker import Maker
 from tcl_core.network.nodes import attributes_of
 from tcl_core.network.step_counts import FIRST_CARRIED, carried_count
 
+Made = tuple[list[Any], list[Any]]
+"""Nodes and initializers in place of one node."""
+
 
 def write_out(node: Any, steps: int, prefix: str, opset: int) -> Maker:
     """Nodes and initializers in place of a `Loop` or a `Scan` of so many steps.
@@ -67,6 +70,51 @@ class _Body:
         return [names.get(value.name, value.name) for value in self._body.output]
 
 
+class StepByStep:
+    """A `Loop` that is written out one step after the other, as each decides whether there is one more.
+
+    Attributes:
+        steps: how many there are so far.
+        parts: of each step, names of what it adds to results; nothing else reads them yet.
+    """
+
+    def __init__(self, node: Any, prefix: str, opset: int) -> None:
+        self._maker = Maker(prefix, opset)
+        self._body = _Body(node, self._maker)
+        self._true = self._maker.weight(np.array(True))
+        self._told = (0, 0)
+        self.steps = 0
+        self.parts: list[list[str]] = []
+
+    @property
+    def nodes(self) -> int:
+        """How many there are so far, the loop itself once a step."""
+        return len(self._maker.nodes) + self.steps
+
+    def step(self, node: Any) -> Made:
+        """One more: its nodes, and the loop as it carries on what they made, which keeps this from being dropped."""
+        carried = node.input[FIRST_CARRIED:]
+        goes_on, *made = self._body.step([self._maker.weight(np.array(self.steps)), self._true, *carried])
+        self.steps += 1
+        count = len(carried)
+        self.parts.append(made[count:])
+        rest = onnx.NodeProto.FromString(node.SerializeToString())
+        rest.input[:] = [*node.input[: FIRST_CARRIED - 1], goes_on, *made[:count]]
+        nodes, weights = self._new()
+        return [*nodes, rest], weights
+
+    def end(self, node: Any) -> Made:
+        """What gives the results, behind the last step."""
+        _give_all(self._maker, node.output, node.input[FIRST_CARRIED:], self.parts)
+        return self._new()
+
+    def _new(self) -> Made:
+        """Nodes and weights since it was asked last."""
+        nodes, weights = self._told
+        self._told = len(self._maker.nodes), len(self._maker.weights)
+        return self._maker.nodes[nodes:], self._maker.weights[weights:]
+
+
 def _write_out_loop(node: Any, steps: int, body: _Body, maker: Maker) -> None:
     carried, count = list(node.input[FIRST_CARRIED:]), carried_count(node)
     goes_on = maker.weight(np.array(True))
@@ -75,8 +123,13 @@ def _write_out_loop(node: Any, steps: int, body: _Body, maker: Maker) -> None:
         _, *made = body.step([maker.weight(np.array(step)), goes_on, *carried])
         carried = made[:count]
         parts.append(made[count:])
-    _give(maker, node.output, carried)
-    for name, of_steps in zip(node.output[count:], zip(*parts, strict=True), strict=False):
+    _give_all(maker, node.output, carried, parts)
+
+
+def _give_all(maker: Maker, outputs: Sequence[str], carried: Sequence[str], parts: Sequence[Sequence[str]]) -> None:
+    """Results of a `Loop`: what it carried last, and what its steps made, one behind the other."""
+    _give(maker, outputs, carried)
+    for name, of_steps in zip(outputs[len(carried) :], zip(*parts, strict=True), strict=False):
         if name:
             maker.stack(of_steps, 0, output=name)
 

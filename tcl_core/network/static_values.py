@@ -72,7 +72,7 @@ class StaticValues:
             each = waiting.pop()
             if (known := self._known(each)) is not None:
                 read[each] = known
-            elif each not in self._makers or not can_be_computed(self._maker(each)):
+            elif each in self._found or each not in self._makers or not can_be_computed(self._maker(each)):
                 return None
             elif self._makers[each] not in needed:
                 needed.add(self._makers[each])

@@ -1,7 +1,8 @@
 """How many steps a `Loop` or a `Scan` takes, where that is known before a run.
 
 A condition that hangs on counters alone is followed: on the number of the step, and on carried values into which
-nothing else goes, as the loops that TensorFlow's and PyTorch's ``while`` become have them.
+nothing else goes, as the loops that TensorFlow's and PyTorch's ``while`` become have them. One that hangs on more, such
+as the size of what is carried, may be known behind each step that is written out (`loops.StepByStep`).
 """
 
 from __future__ import annotations
@@ -36,14 +37,31 @@ class Untold(Exception):
     """A loop cannot be written out: what it does, as a sentence goes on behind its name, and the mend."""
 
 
+class UntoldEnd(Untold):
+    """More than counters decide whether there is one more step, which may be known once the last one is written out."""
+
+    def __init__(self) -> None:
+        super().__init__(f"ends by a condition that is told in a run; {_IN_A_RUN}")
+
+
 def count_steps(node: Any, values: StaticValues, most_nodes: int = MOST_NODES) -> int:
     """Of a `Loop` or a `Scan`, of as many nodes at most when written out.
 
     Raises:
+        UntoldEnd: it takes a first step, and is not known to take how many.
         Untold: a run decides, or there are too many.
     """
     _require_form(node, values.opset)
     steps = _of_loop(node, values) if node.op_type == "Loop" else _of_scan(node, values)
+    require_few(node, steps, most_nodes)
+    return steps
+
+
+def require_few(node: Any, steps: int, most_nodes: int) -> None:
+    """
+    Raises:
+        Untold: so many steps of a `Loop` or a `Scan` are too many, or too many nodes.
+    """
     if steps > MOST_STEPS:
         number = f"{steps} steps" if steps < _ENDLESS else f"more than {MOST_STEPS} steps"
         raise Untold(f"takes {number}, {MOST_STEPS} at most; {_TOO_MANY}")
@@ -52,7 +70,6 @@ def count_steps(node: Any, values: StaticValues, most_nodes: int = MOST_NODES) -
         raise Untold(
             f"takes {steps} steps of {nodes} nodes, which makes more than {MOST_NODES:,} of all loops; {_TOO_MANY}"
         )
-    return steps
 
 
 def _require_form(node: Any, opset: int) -> None:
@@ -73,16 +90,23 @@ def _require_form(node: Any, opset: int) -> None:
 
 
 def _of_loop(node: Any, values: StaticValues) -> int:
+    most = most_steps(node, values)
+    return _Condition(node, values).steps(most) if most else 0
+
+
+def most_steps(node: Any, values: StaticValues) -> int:
+    """Of a `Loop`, however its condition turns out behind the first.
+
+    Raises:
+        Untold: a run decides.
+    """
     names = [*node.input, "", ""][:FIRST_CARRIED]
     trips, begins = (values.of(name) if name else default for name, default in zip(names, _DEFAULTS, strict=True))
     if trips is None:
         raise Untold(f"takes a number of steps that is told in a run; {_IN_A_RUN}")
     if begins is None:
         raise Untold(f"begins by a condition that is told in a run; {_IN_A_RUN}")
-    most = int(trips.item())
-    if most <= 0 or not begins.item():
-        return 0
-    return _Condition(node, values).steps(most)
+    return max(int(trips.item()), 0) if begins.item() else 0
 
 
 _DEFAULTS = (np.array(_ENDLESS), np.array(True))
@@ -103,7 +127,7 @@ class _Condition:
     """What decides behind each step of a loop whether there is one more: a part of its body.
 
     Raises:
-        Untold: it hangs on more than counters.
+        UntoldEnd: it hangs on more than counters.
     """
 
     def __init__(self, node: Any, values: StaticValues) -> None:
@@ -138,14 +162,14 @@ class _Condition:
         if at in self._nodes:
             return []
         if not can_be_computed(self._body.node[at]):
-            raise Untold(f"ends by a condition that is told in a run; {_IN_A_RUN}")
+            raise UntoldEnd
         self._nodes.add(at)
         return list(self._body.node[at].input)
 
     def _value(self, name: str) -> Array:
         array = self._values.of(name)
         if array is None:
-            raise Untold(f"ends by a condition that is told in a run; {_IN_A_RUN}")
+            raise UntoldEnd
         return array
 
     def steps(self, most: int) -> int:

@@ -11,11 +11,13 @@ import pytest
 
 from tcl_core.config import NetworkConfig
 from tcl_core.errors import UserError
+from tcl_core.network import control_flow, step_counts
 from tcl_core.network.control_flow import decides, has_loops, write_out_control_flow
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 from tests.tcl_core.network.conftest import make_model, value
 from tests.tcl_core.network.control_flow_models import (
+    BOOL,
     GOES_ON,
     INT64,
     SIZE,
@@ -100,6 +102,85 @@ def test_a_loop_of_pytorch_is_read(tools: Any) -> None:
     network = tools.compared(path)
     assert network.network.outputs[0].shape == (5, 2, 8)
     assert max(task.weight for task in network.tasks) == 5
+
+
+def growing(rows: int) -> Any:
+    """A ``while`` by the size of what it carries, which grows by what is read from its end."""
+    nodes = [
+        node("Unsqueeze", ["minus_one", "axis"], ["begin"]),
+        node("Slice", ["v", "begin", "far", "axis"], ["end"]),
+        node("Tanh", ["end"], ["row"]),
+        node("Concat", ["v", "row"], ["v2"], axis=0),
+        node("ReduceMean", ["v2"], ["each"], keepdims=0),
+        node("Shape", ["v2"], ["size"]),
+        node("Gather", ["size", "zero"], ["rows"]),
+        node("Less", ["rows", "limit"], ["after"]),
+    ]
+    inner = body(nodes, [value("v", [None, 3])], ["v2", "each"])
+    loop = node("Loop", ["", "first", "x"], ["y", "all"], name="loop", body=inner)
+    numbers = {"minus_one": -1, "axis": [0], "far": [1 << 40], "zero": 0, "limit": rows, "first": True}
+    weights = [number(name, array) for name, array in numbers.items()]
+    return make_model([loop], [value("x", SIZE)], [value("y", None), value("all", None)], weights)
+
+
+def leaving(most: int = 100) -> Any:
+    """As PyTorch writes a ``break``: branches decide whether there is one more step, and what it does."""
+    stay, leave = (graph([node("Identity", [each], [f"{each}_b"])], [], [f"{each}_b"]) for each in ("yes", "no"))
+    for each in (stay, leave):
+        each.output[0].type.tensor_type.elem_type = BOOL
+    even = graph([node("Relu", ["v"], ["v_a"])], [], ["v_a"])
+    odd = graph([node("Add", ["v", "x"], ["v_b"])], [], ["v_b"])
+    nodes = [
+        node("Mod", ["step", "two"], ["part"]),
+        node("Equal", ["part", "zero"], ["is_even"]),
+        node("If", ["is_even"], ["v2"], name="if", then_branch=even, else_branch=odd),
+        node("Less", ["k", "limit"], ["is_less"]),
+        node("If", ["is_less"], ["after"], name="leave", then_branch=stay, else_branch=leave),
+        node("Add", ["k", "two"], ["k2"]),
+    ]
+    inner = body(nodes, [value("v", SIZE), value("k", [], INT64)], ["v2", "k2"])
+    inner.output[2].type.tensor_type.elem_type = INT64
+    loop = node("Loop", ["most", "", "x", "zero"], ["y", "k_end"], name="loop", body=inner)
+    numbers = {"two": 2, "zero": 0, "limit": 9, "yes": True, "no": False, "most": most}
+    weights = [number(name, array) for name, array in numbers.items()]
+    return make_model([loop], [value("x", SIZE)], [value("y", SIZE)], weights)
+
+
+@pytest.mark.parametrize("model", [growing(7), growing(3), leaving(), leaving(3)], ids=["grow", "one", "leave", "most"])
+def test_a_loop_is_written_out_step_by_step_where_each_decides(tools: Any, model: Any) -> None:
+    assert not has_loops(write_out_control_flow(model))
+    tools.compared(tools.save(model))
+
+
+def test_steps_that_never_end_are_refused(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (control_flow, step_counts):
+        monkeypatch.setattr(module, "MOST_STEPS", 9)
+    refused(tools, growing(5000), r"Node 'loop' \(Loop\) takes more than 9 steps, 9 at most; give it less to go over")
+
+
+def test_a_loop_that_its_data_end_is_refused(tools: Any) -> None:
+    model = growing(7)
+    inner = model.graph.node[0].attribute[0].g
+    inner.node[-1].CopyFrom(node("Less", ["each", "level"], ["after"]))
+    model.graph.initializer.append(number("level", np.float32(0.5)))
+    refused(tools, model, r"Node 'loop' \(Loop\) ends by a condition that is told in a run; fix the input that decides")
+
+
+def test_steps_one_by_one_are_no_more_nodes_than_others(tools: Any) -> None:
+    model = growing(5000)
+    inner = model.graph.node[0].attribute[0].g
+    long = [node("Abs" if at % 2 else "Neg", [f"n{at}" if at else "row"], [f"n{at + 1}"]) for at in range(400)]
+    concat = inner.node[3]
+    concat.input[1] = "n400"
+    nodes = [*inner.node[:3], *long, *inner.node[3:]]
+    copies = [onnx.NodeProto.FromString(each.SerializeToString()) for each in nodes]
+    del inner.node[:]
+    inner.node.extend(copies)
+    refused(
+        tools,
+        model,
+        r"Node 'loop' \(Loop\) takes \d+ steps of 408 nodes, which makes more than 8,192 of all loops; give",
+    )
 
 
 def refused(tools: Any, model: Any, words: str, **options: Any) -> None:
