@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -94,12 +95,14 @@ class StaticValues:
             return self._constants[name]
         if self._found.get(name) is not None:
             return self._found[name]
-        if name not in self._makers or self._maker(name).op_type != "Shape":
+        if name not in self._makers or self._maker(name).op_type not in ("Shape", "Size"):
             return None
         node = self._maker(name)
         size = self.size_of(node.input[0])
         if size is None or -1 in size:
             return None
+        if node.op_type == "Size":
+            return onnx.numpy_helper.from_array(np.array(math.prod(size), np.int64), name)
         bounds = {attribute.name: attribute.i for attribute in node.attribute}
         part = size[bounds.get("start", 0) : bounds.get("end", len(size))]
         return onnx.numpy_helper.from_array(np.array(part, np.int64), name)

@@ -32,6 +32,12 @@ def test_a_part_of_a_shape_is_one() -> None:
     np.testing.assert_array_equal(StaticValues(model, {"x": (2, 3, 4)}).of("y"), [3])
 
 
+def test_how_many_elements_there_are_is_known() -> None:
+    model = model_of(node("Size", ["x"], ["y"]))
+    assert StaticValues(model, {"x": (2, 3)}).of("y") == 6
+    assert StaticValues(model, {"x": (2, -1)}).of("y") is None
+
+
 def test_what_a_run_decides_is_not_known() -> None:
     model = model_of(node("Relu", ["x"], ["h"]), node("Add", ["h", "one"], ["y"]))
     values = StaticValues(model)
