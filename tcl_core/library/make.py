@@ -47,6 +47,7 @@ class TunableNetwork(Protocol):
 def make_library(
     *,
     loaded_model: Any,
+    given: Any,
     imported: TunableNetwork,
     platform: Platform,
     records: Mapping[str, Sequence[Record]],
@@ -58,7 +59,8 @@ def make_library(
     """Build the tuned network, check it against onnxruntime, time it beside untuned TVM and onnxruntime, export it.
 
     Args:
-        loaded_model: `onnx.ModelProto` as it was opened: what onnxruntime and stock TVM run.
+        loaded_model: `onnx.ModelProto` as it was opened and imported: what stock TVM is made of.
+        given: the same with its loops, if it had any: what onnxruntime runs.
         records: the best records of each task, fastest first, by task key.
         out: the bundle's folder; None to build, check and time only (that works without a C compiler).
         timed: whether to time it; without, stock TVM is not built either.
@@ -88,7 +90,7 @@ def make_library(
         _checkpoint(cancel)
         result = CompareResult()
         if platform.runnable:
-            request = _request(loaded_model, imported, platform, paths, folder, config, timed)
+            request = _request(loaded_model, given, imported, platform, paths, folder, config, timed)
             result = compare_in_child(request, cancel) if linker else _compare_here(request, libraries)
         report = _report(result, built, config, failures, platform)
         if out is None:
@@ -125,6 +127,7 @@ def _link_all(libraries: Mapping[str, Any], linker: Linker, folder: Path) -> dic
 
 def _request(
     model: Any,
+    given: Any,
     imported: TunableNetwork,
     platform: Platform,
     paths: Mapping[str, Path],
@@ -134,7 +137,7 @@ def _request(
 ) -> CompareRequest:
     network = imported.network
     path = folder / f"{file_stem(network.name)}.onnx"
-    save_apart(model, path)
+    save_apart(given, path)
     single = folder / "_single.onnx"  # no stem begins like that, and a network may be called "single"
     if imported.single is not None:
         save_apart(imported.single, single)

@@ -45,10 +45,17 @@ _IR_VERSION_FIELD = 0x08
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedNetwork:
-    """A checked network. `model` (`onnx.ModelProto`): weights inside, static inputs, a name on every node."""
+    """A checked network.
+
+    Attributes:
+        model: `onnx.ModelProto`: weights inside, static inputs, a name on every node.
+        given: the same before its control flow was written out, which results are held against; `model` itself where
+            there was none.
+    """
 
     network: Network
     model: Any
+    given: Any
 
 
 def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
@@ -82,6 +89,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     without_windows_in_padding(model)
     leave_out_sizes_of_one(model)
     _infer(path, model, config)
+    given = model
     if has_loops(model) or (decides(model) and not _are_static(_outputs(model))):
         model = write_out_control_flow(model)
         without_windows_in_padding(model)
@@ -95,7 +103,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
         shapes=config.shapes,
         values=config.values,
     )
-    return LoadedNetwork(network=network, model=model)
+    return LoadedNetwork(network=network, model=model, given=given)
 
 
 def _read(path: Path) -> bytes:

@@ -51,6 +51,7 @@ def build_library(
     records = workspace.fastest_records(platform.fingerprint, [task.key for task in opened.tasks], _TRIED)
     return make_library(
         loaded_model=opened.loaded.model,
+        given=opened.loaded.given,
         imported=opened.imported,
         platform=platform,
         records=records,

@@ -34,6 +34,7 @@ needs_linker = pytest.mark.skipif(find_linker() is None, reason="no C compiler")
 def make_library(imported: Any, platform: Any, records: Any, out: Path | None, **options: Any) -> LibraryReport:
     return make.make_library(
         loaded_model=imported.model,
+        given=imported.model,
         imported=imported,
         platform=platform,
         records=records,
@@ -86,13 +87,16 @@ def test_a_contender_that_cannot_be_built_is_left_out_with_the_reason(
     assert report.tuned is not None
 
 
-def test_a_network_called_single_is_not_written_over(imported: Any, platform: Any, tmp_path: Path) -> None:
+def test_onnxruntime_runs_what_was_given_and_one_called_single_is_not_written_over(
+    imported: Any, platform: Any, tmp_path: Path
+) -> None:
     named = dataclasses.replace(imported.network, name="single")
     single = onnx.helper.make_model(imported.model.graph, producer_name="in single precision")
+    given = onnx.helper.make_model(imported.model.graph, producer_name="with loops")
     halves = dataclasses.replace(imported, network=named, single=single)
-    request = make._request(imported.model, halves, platform, {}, tmp_path, QUICK, True)
+    request = make._request(imported.model, given, halves, platform, {}, tmp_path, QUICK, True)
     assert request.single is not None
-    assert (onnx.load(request.model), onnx.load(request.single)) == (imported.model, single)
+    assert (onnx.load(request.model), onnx.load(request.single)) == (given, single)
 
 
 @needs_linker

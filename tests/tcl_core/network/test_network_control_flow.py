@@ -79,6 +79,12 @@ def test_results_are_onnxruntimes(tools: Any, model: Any) -> None:
     tools.compared(tools.save(model))
 
 
+def test_what_results_are_held_against_keeps_its_loops(tools: Any) -> None:
+    loaded = load_network(tools.save(of_a_list()), NetworkConfig())
+    assert "Loop" in {each.op_type for each in loaded.given.graph.node}
+    assert not has_loops(loaded.model)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_loop_of_pytorch_is_read(tools: Any) -> None:
     torch = pytest.importorskip("torch")
@@ -232,6 +238,7 @@ def test_a_network_without_loops_is_left_as_it_is(tools: Any) -> None:
     assert not has_loops(model)
     loaded = load_network(tools.save(model), NetworkConfig())
     assert "If" in {each.op_type for each in loaded.model.graph.node}
+    assert loaded.given is loaded.model
     assert not decides(make_model([node("Relu", ["x"], ["y"])], [value("x", SIZE)], [value("y", SIZE)]))
 
 

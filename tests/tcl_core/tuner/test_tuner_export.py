@@ -43,7 +43,9 @@ class Stage:
 def opened_on(platform: Platform) -> Any:
     """Stands for a network that was opened under the name `net`."""
     imported = SimpleNamespace(network=SimpleNamespace(name="net", digest="d1"))
-    return SimpleNamespace(platform=platform, tasks=(), loaded=SimpleNamespace(model="model"), imported=imported)
+    return SimpleNamespace(
+        platform=platform, tasks=(), loaded=SimpleNamespace(model="model", given="given"), imported=imported
+    )
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def test_the_stage_gets_several_records_of_a_task_as_the_best_may_not_apply(
     opened = SimpleNamespace(
         platform=cpu_platform,
         tasks=(SimpleNamespace(key="a1"),),
-        loaded=SimpleNamespace(model="model"),
+        loaded=SimpleNamespace(model="model", given="given"),
         imported="net",
     )
     export.build_library(SimpleNamespace(fastest_records=fastest), opened, CONFIG, CancelToken(), None)
