@@ -14,7 +14,8 @@ import onnx
 import onnx.helper
 
 from tcl_core.network.bodies import made_inside, renamed
-from tcl_core.network.nodes import attributes_of, has_branches
+from tcl_core.network.maker import Made
+from tcl_core.network.nodes import attributes_of, has_branches, replace_nodes
 from tcl_core.network.static_values import StaticValues
 
 
@@ -29,10 +30,7 @@ def take_branches(model: Any) -> Any:
         at, chosen = found
         graph = made.graph
         nodes, weights = taken(graph.node[at], f"taken{count}.", chosen=chosen)
-        whole = [*graph.node[:at], *nodes, *graph.node[at + 1 :]]
-        kept = [onnx.NodeProto.FromString(each.SerializeToString()) for each in whole]
-        del graph.node[:]
-        graph.node.extend(kept)
+        replace_nodes(graph, [*graph.node[:at], *nodes, *graph.node[at + 1 :]])
         graph.initializer.extend(weights)
         count += 1
     return made if count else model
@@ -53,7 +51,7 @@ def condition(node: Any, values: StaticValues) -> bool | None:
     return None if array is None else bool(np.ravel(array)[0])
 
 
-def taken(node: Any, prefix: str, *, chosen: bool) -> tuple[list[Any], list[Any]]:
+def taken(node: Any, prefix: str, *, chosen: bool) -> Made:
     """Nodes and initializers in place of an `If`. Names get a prefix: two branches may have the same ones."""
     branch = attributes_of(node)["then_branch" if chosen else "else_branch"]
     names = {name: f"{prefix}{name}" for name in made_inside(branch)}

@@ -17,8 +17,9 @@ from tcl_core.errors import UserError
 from tcl_core.network.bodies import name_nodes, read_by
 from tcl_core.network.conditions import condition, taken
 from tcl_core.network.functions import inline_local
-from tcl_core.network.loops import Made, StepByStep, write_out
-from tcl_core.network.nodes import STANDARD, all_nodes, has_branches, opset_of
+from tcl_core.network.loops import StepByStep, write_out
+from tcl_core.network.maker import Made
+from tcl_core.network.nodes import STANDARD, all_nodes, has_branches, opset_of, replace_nodes
 from tcl_core.network.recurrent import MOST_STEPS
 from tcl_core.network.sequences import SEQUENTIAL, Sequences
 from tcl_core.network.shapes import known_sizes
@@ -94,9 +95,7 @@ class _Writing:
             own, weights = made or ([node], [])
             nodes += own
             graph.initializer.extend(weights)
-        copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in self._alive(nodes)]
-        del graph.node[:]
-        graph.node.extend(copies)
+        replace_nodes(graph, self._alive(nodes))
         return changed
 
     def require_no_loops(self) -> None:

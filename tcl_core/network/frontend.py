@@ -21,6 +21,7 @@ from tcl_core.network.constants import constant_array
 from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
 from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
 from tcl_core.network.regions_of_interest import read_regions
+from tcl_core.network.sequences import parts_of
 from tcl_core.own_operators.maxima import greatest
 
 _TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.astype")
@@ -365,8 +366,7 @@ def _sequence_of_parts(node: _Node) -> Any:
         return node.value(relax.Tuple([value]))
     if extent % most == 0:
         return node.convert(node.inputs)
-    parts = [min(most, extent - begin) for begin in range(0, extent, most)]
-    return node.convert([value, relax.const(np.array(parts, np.int64))])
+    return node.convert([value, relax.const(np.array(parts_of(extent, most), np.int64))])
 
 
 def _greatest_in_order(node: _Node) -> Any:

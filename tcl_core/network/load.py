@@ -89,17 +89,19 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     without_windows_in_padding(model)
     leave_out_sizes_of_one(model)
     _infer(path, model, config)
-    given = model
-    if has_loops(model) or (decides(model) and not _are_static(_outputs(model))):
+    given, loops = model, has_loops(model)
+    outputs = [] if loops else _outputs(model)
+    if loops or (decides(model) and not _are_static(outputs)):
         model = write_out_control_flow(model)
         without_windows_in_padding(model)
         _infer(path, model, config)
+        outputs = _outputs(model)
     network = Network(
         name=path.stem,
         path=str(path),
         digest=digest,
         inputs=tuple(_spec(value) for value in model.graph.input),
-        outputs=_static_outputs(model),
+        outputs=_static(outputs, model),
         shapes=config.shapes,
         values=config.values,
     )
@@ -276,8 +278,8 @@ def _outputs(model: Any) -> list[Any]:
     return list(with_shapes(plain, data_prop=True).graph.output)
 
 
-def _static_outputs(model: Any) -> tuple[TensorSpec, ...]:
-    values = _outputs(model)
+def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
+    """The outputs of a model; where one has no static shape, that is refused."""
     for value in values:
         if not _is_static(value):
             producer = next((node for node in model.graph.node if value.name in node.output), None)

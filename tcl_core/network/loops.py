@@ -13,12 +13,9 @@ import numpy as np
 import onnx
 
 from tcl_core.network.bodies import name_nodes, renamed
-from tcl_core.network.maker import Maker
+from tcl_core.network.maker import Made, Maker
 from tcl_core.network.nodes import attributes_of
 from tcl_core.network.step_counts import FIRST_CARRIED, carried_count
-
-Made = tuple[list[Any], list[Any]]
-"""Nodes and initializers in place of one node."""
 
 
 def write_out(node: Any, steps: int, prefix: str, opset: int) -> Maker:

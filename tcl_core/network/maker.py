@@ -19,6 +19,9 @@ _AXES_BY_INPUT = 13
 
 Array = NDArray[Any]
 
+Made = tuple[list[Any], list[Any]]
+"""Nodes and initializers in place of one node."""
+
 
 class Maker:
     """Nodes and initializers with names of their own."""

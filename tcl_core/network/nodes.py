@@ -30,6 +30,13 @@ def opset_of(model: Any) -> int:
     return next((int(entry.version) for entry in model.opset_import if entry.domain in STANDARD), 1)
 
 
+def replace_nodes(graph: Any, nodes: Iterable[Any]) -> None:
+    """Put nodes, some of them perhaps its own, in the place of a graph's."""
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
 def all_nodes(graph: Any) -> Iterator[Any]:
     """The nodes of a graph in its order, each before those of its branches."""
     for node in graph.node:

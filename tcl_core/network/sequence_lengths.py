@@ -22,7 +22,7 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 
-from tcl_core.network.maker import Maker
+from tcl_core.network.maker import Made, Maker
 from tcl_core.network.nodes import attributes_of
 from tcl_core.network.recurrences import as_recurrence
 from tcl_core.network.recurrent import MOST_STEPS, Layer, differ_in_length, obstacle, unroll
@@ -33,8 +33,6 @@ _MEMORY = 2
 """Place of an LSTM's last memory among its results."""
 _SIGNS = {"LSTM": (-1, 0, 1, 0)}
 """What holds a memory, by gate: closed for what is new, as it is to give out, open to keep, as it is."""
-
-_Made = tuple[list[Any], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ def without_recurrence(
     *,
     on_cpu: bool,
     remembers: bool = False,
-) -> _Made | None:
+) -> Made | None:
     """Nodes and initializers in place of a recurrent node; None where it has to stay.
 
     Arguments as of `unroll`; for a processor all steps are one kernel.
@@ -97,7 +95,7 @@ def without_recurrence(
 
 def _of_every_step(
     node: Any, constants: Mapping[str, Any], dims: Mapping[str, tuple[int, ...]], opset: int, *, remembers: bool
-) -> _Made:
+) -> Made:
     """The same, with recurrent nodes of one direction each in it, without lengths."""
     layer = Layer.of(node, constants, dims)
     maker = Maker(f"{node.output[0] or node.name}.sequences", opset)

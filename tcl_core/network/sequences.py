@@ -156,7 +156,12 @@ def _sizes_of_parts(values: StaticValues, node: Any, axis: int) -> list[int]:
         return []
     if wanted.ndim:
         return [int(each) for each in wanted]
-    return [min(int(wanted), size[axis] - begin) for begin in range(0, size[axis], int(wanted))]
+    return parts_of(size[axis], int(wanted))
+
+
+def parts_of(extent: int, most: int) -> list[int]:
+    """Sizes of parts of `most` each, of which the last may have less."""
+    return [min(most, extent - begin) for begin in range(0, extent, most)]
 
 
 _KINDS: Final[dict[str, Callable[[Sequences, Any, Maker], None]]] = {

@@ -25,7 +25,7 @@ from tcl_core.network.contributed_heads import multi_head_attention, packed_atte
 from tcl_core.network.contributed_turns import rotary_embedding
 from tcl_core.network.few_bits import has_few_rows, may_stay
 from tcl_core.network.maker import Maker
-from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, opset_of
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, opset_of, replace_nodes
 from tcl_core.network.shapes import known_sizes
 from tcl_core.network.skeleton import with_shapes
 from tcl_core.network.standard_forms import STANDARD_FORMS
@@ -95,9 +95,7 @@ def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
         changed = changed or spell is not None
         nodes.extend(new.maker.nodes if spell else [node])
         model.graph.initializer.extend(new.maker.weights if spell else ())
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del model.graph.node[:]
-    model.graph.node.extend(copies)
+    replace_nodes(model.graph, nodes)
     return changed
 
 
