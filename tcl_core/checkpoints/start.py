@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tcl_core.checkpoints.file import CheckpointFile, describe
 from tcl_core.config import COLD, KNOWLEDGE_MODEL, LEARNED_MODEL
@@ -14,6 +13,7 @@ from tcl_core.cost_model.checkpoint import read_checkpoint
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
+from tcl_core.passing_folders import passing_folder
 from tcl_core.store import Workspace
 
 _SHIPPED = {"llvm": "cpu", "cuda": "cuda"}
@@ -121,7 +121,7 @@ def load_start(model: CostModel, start: Start, platform: Platform) -> None:
         return
     from tcl_core.learning.checkpoints import export_ranker, load_learner
 
-    with TemporaryDirectory(prefix="tcl-studio-") as folder:
+    with passing_folder("ranker") as folder:
         ranker = Path(folder) / "ranker.safetensors"
         export_ranker(ranker, load_learner(start.path, LAYOUT), platform.fingerprint)
         model.load(ranker)
