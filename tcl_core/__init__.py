@@ -25,19 +25,25 @@ room                      what it does                                          
 ``library_events``        the same for the library and reports of runs                             -
 ``what_if_events``        the same for a record with other decisions                               -
 ``errors``                the sentences a person gets                                              -
+``devices``               machines over the network: addresses, what is known of them                -
+``device_events``         what a watcher is told of them                                           -
+``device_sessions``       reaching them with a limit on each step, what broke a session            tvm
+``device_looks``          whether one answers, how busy it is, what it is                          tvm
 ``latencies``             how many digits a person gets of a latency, in terminal and report       -
 ``destinations``          whether a folder can take what is yet to be computed for it              -
 ``passing_folders``       for what is only passing, and can be tidied up behind a process         -
 ``child_processes``       what every process that another one began has in common                  processes
 ``cuda_compiler``         CUDA source to machine code, without the headers that TVM adds           nvrtc
 ``llvm_pipeline``         TVM's passes down to LLVM, and one that keeps it from a mistake          tvm
+``linker``                objects to a shared library, for other architectures, too                processes
 ``thread_limits``         which decisions give a GPU's block too many threads, or too few          -
 ``onnx_names``            names of a network's inputs that every code generator can write          tvm
 ``onnx_weights``          a model and its weights apart, as no message holds 2 GB                  onnx
 ``tvm_import``            TVM's tensor intrinsics, those of one kind of target alone               tvm
 ``tvm_threads``           TVM's pool of threads, kept apart from what is timed                     -
 ``versions``              of the packages that a number depends on                                 -
-``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts  tvm, onnxruntime
+``hardware/``             this machine, ``--target`` texts, platform fingerprints, doctor's facts, tvm, onnxruntime
+                          the server that lets another machine tune for this one
 ``own_operators/``        what tasks' modules may hold beside TVM's: products of bytes, functions  tvm
                           by polynomials
 ``network/``              ONNX -> relax -> tasks, the import report                                onnx, tvm
@@ -46,7 +52,7 @@ room                      what it does                                          
 ``cost_model/``           scans, the Mamba ranker, losses, training, baselines                     torch, tvm
 ``selection/``            RDU and the samplers it is compared with                                 numpy
 ``search/``               evolution over decision vectors, the task scheduler                      numpy
-``measure/``              warm workers, adaptive timing, failures                                  tvm, processes
+``measure/``              warm workers, adaptive timing, failures; here and on devices             tvm, processes
 ``store/``                the workspace database                                                   sqlite
 ``library/``              apply records, build, verify, time, export                               tvm, onnxruntime
 ``dataset/``              records of many platforms as Parquet, the data card                      pyarrow

@@ -14,8 +14,7 @@ Decision = tuple[int, ...]
 """The value of one sampling instruction: tile factors, or one category index, or one compute location."""
 
 SHARED = "tcl.shared"
-"""Annotation of a block in a task's module that is to be computed inside the one that reads it: by loop of that one,
-how many neighbouring steps share what is computed."""
+"""Annotation of a block to be computed inside its reader: by loop of that, how many neighbouring steps share it."""
 
 BLOCKED_CONVOLUTIONS = ("conv2d_NCHWc", "conv2d_NCHW_NCHWc", "group_conv2d_NCHWc")
 """Blocks in a task's module whose results are [batch, chunks, height, width, lanes], and which sum over channels."""
@@ -27,7 +26,7 @@ RECURRENCE = "recurrence"
 """A block in a task's module around the blocks of one step, which reads what the step before it has written."""
 
 OWN_OPERATORS = "tirx.tcl_studio."
-"""What the names of our own operators in tasks' modules begin with; TVM knows them once `own_operators` is imported."""
+"""What names of our own operators begin with; TVM knows them once `own_operators` is imported."""
 
 
 class DecisionKind(StrEnum):
@@ -110,7 +109,8 @@ class Platform:
         kind: "llvm" or "cuda".
         target_json: the canonical TVM target as JSON (`{"kind": "llvm", "mcpu": ..., "num-cores": ...}`).
         threads: threads of a measurement (CPU).
-        runnable: whether this machine can run what it compiles for this target.
+        runnable: whether what is compiled for this target can be run from here.
+        device: where the machine that runs it is reached, "" for this one; no part of what it is.
     """
 
     fingerprint: str
@@ -120,6 +120,7 @@ class Platform:
     threads: int
     runnable: bool
     features: PlatformFeatures
+    device: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,9 +326,8 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Rationale:
-    """Why a candidate was chosen: the predicted score and the sampler's three parts, each in [0, 1].
-
-    `None` where the sampler does not compute a part; a person's choice has the score alone.
+    """Why a candidate was chosen: the predicted score and the sampler's three parts, each in [0, 1], None where the
+    sampler does not compute it; a person's choice has the score alone.
     """
 
     score: float | None = None

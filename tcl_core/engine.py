@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 from tcl_core.child_processes import loading
 from tcl_core.config import NetworkConfig
+from tcl_core.device_events import DeviceSeen
+from tcl_core.devices import DeviceLook, DeviceState, LookAtDevice
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted, OpenShapes, UserError, full_disk
 from tcl_core.events import (
@@ -137,10 +139,22 @@ class _Engine:
                     self._questions.append(command)
                     self._queue.put((command, self._asked))  # wakes the engine when no run is on
                     self._tell(CancelToken.wake)
+                case LookAtDevice():
+                    threading.Thread(target=self._look, args=(command,), name="engine-look", daemon=True).start()
                 case _:
                     token = CancelToken()
                     self._tokens.append(token)
                     self._queue.put((command, token))
+
+    def _look(self, command: LookAtDevice) -> None:
+        from tcl_core.device_looks import look_at
+
+        try:
+            look = look_at(command.address)
+        except Exception as error:  # noqa: BLE001 - a bug must reach the person, and whatever is at work goes on
+            sentence = f"A bug kept this device from being looked at; the traceback is in {write_crash_log(error)}."
+            look = DeviceLook(address=command.address, state=DeviceState.UNFIT, sentence=sentence)
+        self._send(DeviceSeen(look=look))
 
     def _tell(self, order: Callable[[CancelToken], None]) -> None:
         for token in tuple(self._tokens):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tcl_core.config import RunConfig
+from tcl_core.devices import LookAtDevice
 from tcl_core.domain import (
     Failure,
     ImportReport,
@@ -288,17 +289,8 @@ class ScheduleCommand:
     workspace: str
 
 
-Command = (
-    OpenNetwork
-    | StartRun
-    | PauseRun
-    | ResumeRun
-    | StopRun
-    | LibraryCommand
-    | CheckpointCommand
-    | ScheduleCommand
-    | Quit
-)
+RunCommand = StartRun | PauseRun | ResumeRun | StopRun
+Command = OpenNetwork | RunCommand | LibraryCommand | CheckpointCommand | ScheduleCommand | LookAtDevice | Quit
 
 
 def _rest() -> None:

@@ -31,19 +31,24 @@ def apart_from_pool() -> Iterator[None]:
     turns: on a Zen 4 with two cores a kernel of 0.8 ms took 1.1 to 1.9 ms until the scheduler moved one. This can go
     when TVM binds its master too. Nothing happens where the pool has not started, binds nothing, or has every core.
     """
-    if sys.platform != "linux":
-        yield
-        return
-    allowed = os.sched_getaffinity(0)
-    apart = allowed.difference(*_bound_threads(allowed).values())
-    if not apart or apart == allowed:
-        yield
-        return
-    os.sched_setaffinity(0, apart)
+    allowed = stay_apart_from_pool()
     try:
         yield
     finally:
-        os.sched_setaffinity(0, allowed)
+        if allowed is not None:
+            os.sched_setaffinity(0, allowed)
+
+
+def stay_apart_from_pool() -> set[int] | None:
+    """The same for good; the cores that the thread might run on before, None where nothing was done."""
+    if sys.platform != "linux":
+        return None
+    allowed = os.sched_getaffinity(0)
+    apart = allowed.difference(*_bound_threads(allowed).values())
+    if not apart or apart == allowed:
+        return None
+    os.sched_setaffinity(0, apart)
+    return allowed
 
 
 def wait_until_pool_sleeps(most_s: float = 0.1) -> None:

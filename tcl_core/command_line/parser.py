@@ -20,6 +20,8 @@ from tcl_core.command_line.option_texts import (
     value,
 )
 from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
+from tcl_core.devices import FORMS
+from tcl_core.hardware.device_server import add_options
 
 BENCHES = ("throughput", "scoring", "quality", "time_to_quality", "end_to_end", "overhead", "scale", "window")
 BENCH_OPTIONS = {
@@ -58,6 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_evaluate(commands)
     _add_checkpoints(commands)
     _add_records(commands)
+    _add_devices(commands)
     _add(commands, "doctor", "say what is installed, what hardware was found, and what is wrong")
     bench = _add(commands, "bench", "measure this program, against its peers or against goals and an earlier run")
     bench.add_argument("name", choices=BENCHES, metavar="NAME", help=", ".join(BENCHES))
@@ -101,7 +104,11 @@ def _add(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
 
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--target", default="cpu", metavar="T", help="cpu (this machine), cpu:x86-64-v3, cuda, or a TVM target as JSON"
+        "--target",
+        default="cpu",
+        metavar="T",
+        help="cpu (this machine), cpu:x86-64-v3, cuda, or a TVM target as JSON; cpu@HOST:PORT is a machine that "
+        "`serve` runs on, cpu@HOST:PORT/KEY one of a tracker's",
     )
     command.add_argument(
         "--shape", action="append", default=[], type=shape, metavar="N=D,D..", help="fix a dynamic input's dimensions"
@@ -236,6 +243,14 @@ def _add_records(commands: Commands) -> None:
     way.add_argument("--export", metavar="DIR", help="write a platform's records as a MetaSchedule database")
     way.add_argument("--import", dest="imported", metavar="DIR", help="take the records of a MetaSchedule database")
     records.add_argument("--platform", default="cpu", metavar="P", help="of what is exported or imported: as in train")
+
+
+def _add_devices(commands: Commands) -> None:
+    devices = _add(commands, "devices", "look whether machines over the network can be tuned for, and what they are")
+    devices.add_argument("addresses", nargs="+", metavar="ADDRESS", help=FORMS)
+    serve = _add(commands, "serve", "let other machines tune for this one, with --target cpu@HOST:PORT there")
+    add_options(serve)
+    serve.add_argument("--pack", metavar="FILE", help="write the server as one file, for a machine without the studio")
 
 
 def _add_train(commands: Commands) -> None:

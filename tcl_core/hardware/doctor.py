@@ -22,7 +22,7 @@ from tcl_core.hardware import detect, display, llvm_cpu
 DISTRIBUTION = "tcl-studio"
 _PROJECT_FILE = Path(__file__).parents[2] / "pyproject.toml"
 _COMPILERS = ("cc", "gcc", "clang")
-"""As `library.linker` looks for them."""
+"""As `linker` looks for them."""
 _NOTHING = 'extern "C" __global__ void nothing() {}'
 _LEAST_MEMORY_BYTES = 2 << 30
 _LEAST_DISK_BYTES = 1 << 30

@@ -101,7 +101,7 @@ def architecture(triple: str) -> str:
 
 
 def runs_here(config: TargetDict, machine: Machine) -> bool:
-    """Whether this machine executes what is compiled for the target: same system, same ISA, every instruction there."""
+    """Whether a machine executes what is compiled for the target: same system, same ISA, every instruction there."""
     triple = str(config.get("mtriple", ""))
     if triple and not (architecture(triple) == machine.architecture and _same_system(triple)):
         return False
@@ -113,17 +113,22 @@ def runs_here(config: TargetDict, machine: Machine) -> bool:
     return needed <= _instructions(features(host))
 
 
-def host_cpu(machine: Machine) -> str:
-    """The best LLVM CPU this machine really runs.
+def host_cpu(machine: Machine, llvm_name: str = "", triple: str = "") -> str:
+    """The best LLVM CPU that a machine really runs.
+
+    Args:
+        llvm_name: what LLVM over there takes its processor for; "" for this machine.
+        triple: of its code, where it is of another architecture than this machine.
 
     LLVM names the CPU by its model number; a virtual machine may hide instructions that the model has, and compiled
     kernels would then die of SIGILL. The levels of the x86-64 psABI are the next best names.
     """
-    names = [detect.llvm_host_cpu()]
+    names = [llvm_name or detect.llvm_host_cpu()]
     if machine.architecture == "x86_64":
         names += ["x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"]
-    names = [name for name in names if name in known_cpus()]
-    return next((name for name in names if runs_here({"kind": "llvm", "mcpu": name}, machine)), "generic")
+    known = known_cpus(triple)
+    named: TargetDict = {"kind": "llvm", **({"mtriple": triple} if triple else {})}
+    return next((name for name in names if name in known and runs_here({**named, "mcpu": name}, machine)), "generic")
 
 
 def _instructions(names: Iterable[str]) -> frozenset[str]:

@@ -11,14 +11,17 @@ import hashlib
 import json
 import re
 
+from tcl_core.devices import split_target
 from tcl_core.domain import Platform, PlatformFeatures
 from tcl_core.errors import UserError
 from tcl_core.hardware import detect, llvm_cpu
 from tcl_core.hardware.detect import CudaDevice, Machine
+from tcl_core.hardware.host import Host, device, this_machine
 from tcl_core.hardware.llvm_cpu import TargetDict
-from tcl_core.hardware.peaks import Peaks, measure_peaks
+from tcl_core.hardware.peaks import Peaks
 
 FORMS = 'cpu, cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:<llvm cpu>, cuda, or JSON such as {"kind": "llvm"}'
+"""Of a target; behind each but cuda an @ and the address of a device (`devices`) may stand."""
 
 CUDA_DEFAULTS: TargetDict = {
     "arch": "sm_80",
@@ -46,20 +49,25 @@ def resolve_platform(
         machine: what `detect` found, if the caller has it already.
 
     Raises:
-        UserError: stage "target": an unknown form, kind, option or CPU, a number of threads this machine lacks, or a
-            CUDA device that nothing here compiles for.
+        UserError: stage "target": an unknown form, kind, option or CPU, a number of threads the machine lacks, or a
+            CUDA device that nothing here compiles for; stage "device": of a device over the network that does not
+            answer, or cannot be tuned for.
     """
-    machine = machine or detect.detect()
-    config = _parse(text.strip(), machine)
-    if config["kind"] == "cuda":
-        return _cuda_platform(config, threads, measure, machine)
-    return _cpu_platform(config, threads, measure, machine)
+    target, address = split_target(text)
+    host = this_machine(machine) if address is None else device(address)
+    config = _parse(target, host)
+    if config["kind"] == "llvm":
+        return _cpu_platform(config, threads, measure, host)
+    if address is not None:
+        raise UserError("target", f"GPUs are tuned for on the machine they are in alone: write cpu@{address.text}.")
+    return _cuda_platform(config, threads, measure, host.machine)
 
 
-def _parse(text: str, machine: Machine) -> TargetDict:
+def _parse(text: str, host: Host) -> TargetDict:
     """The target dict a text means, its kind and CPU checked."""
     if text == "cpu":
-        return {"kind": "llvm", "mcpu": llvm_cpu.host_cpu(machine)}
+        config = {"kind": "llvm", "mcpu": llvm_cpu.host_cpu(host.machine, host.llvm_name, host.triple)}
+        return {**config, "mtriple": host.triple} if host.triple else config
     if text.startswith("cpu:"):
         return _named_cpu(text.removeprefix("cpu:"))
     if text == "cuda":
@@ -127,15 +135,16 @@ def _validate(config: TargetDict) -> TargetDict:
     return {"kind": config["kind"], **{key: config[key] for key in sorted(config.keys() - {"kind"})}}
 
 
-def _cpu_platform(config: TargetDict, threads: int | None, measure: bool, machine: Machine) -> Platform:
+def _cpu_platform(config: TargetDict, threads: int | None, measure: bool, host: Host) -> Platform:
+    machine = host.machine
     asked = threads if threads is not None else config.get("num-cores", machine.cores)
     if type(asked) is not int:
         raise UserError("target", f'"num-cores" of the target is a number of threads, not {json.dumps(asked)}.')
     if config.get("num-cores", asked) != asked:
         raise UserError("target", f'The target says "num-cores": {config["num-cores"]} but --threads says {asked}.')
     config = _validate({**config, "num-cores": asked})
-    runnable = llvm_cpu.runs_here(config, machine)
-    _check_threads(asked, machine.cores if runnable else None)
+    runnable = _runs_on(host, config)
+    _check_threads(asked, host if runnable else None)
     target_json = json.dumps(config, separators=(",", ":"))
     cpu = str(config.get("mcpu") or config.get("mtriple") or "generic")
     count = f"{asked} thread{'s' if asked > 1 else ''}"
@@ -146,27 +155,46 @@ def _cpu_platform(config: TargetDict, threads: int | None, measure: bool, machin
         target_json=target_json,
         threads=asked,
         runnable=runnable,
-        features=_cpu_features(config, asked, measure, machine if runnable else None),
+        features=_cpu_features(config, asked, measure, host if runnable else None),
+        device=host.device,
     )
 
 
-def _check_threads(threads: int, cores: int | None) -> None:
-    """`cores` is None where the target is other hardware, whose cores nobody can count from here."""
+def _runs_on(host: Host, config: TargetDict) -> bool:
+    """Whether a machine runs code for a target. A device over the network is named to run it: it has to."""
+    triple = str(config.get("mtriple") or "")
+    other = bool(host.device) and llvm_cpu.architecture(triple) != host.machine.architecture
+    if not other and llvm_cpu.runs_here(config, host.machine):
+        return True
+    if host.device:
+        cpu = str(config.get("mcpu") or config.get("mtriple") or "generic")
+        raise UserError(
+            "target",
+            f"{host.device} is of {host.machine.cpu}, which cannot run code for {cpu}: write cpu@{host.device}.",
+        )
+    return False
+
+
+def _check_threads(threads: int, host: Host | None) -> None:
+    """`host` is None where the target is other hardware, whose cores nobody can count from here."""
     if threads < 1:
         raise UserError("target", f"{threads} threads cannot measure anything: --threads starts at 1.")
-    if cores is not None and threads > cores:
-        raise UserError("target", f"{threads} threads were asked for but this machine has {cores}: lower --threads.")
+    if host is not None and threads > host.machine.cores:
+        raise UserError(
+            "target", f"{threads} threads were asked for but {host.name} has {host.machine.cores}: lower --threads."
+        )
 
 
-def _cpu_features(config: TargetDict, threads: int, measure: bool, machine: Machine | None) -> PlatformFeatures:
-    """What the cost model is told; `machine` is None where the target is other hardware."""
-    architecture = llvm_cpu.architecture(str(config.get("mtriple") or "")) or (machine or detect.detect()).architecture
+def _cpu_features(config: TargetDict, threads: int, measure: bool, host: Host | None) -> PlatformFeatures:
+    """What the cost model is told; `host` is None where the target is other hardware."""
+    architecture = llvm_cpu.architecture(str(config.get("mtriple") or ""))
     bits = detect.vector_bits(llvm_cpu.features(config), architecture)
-    if machine is None:
+    if host is None:
         return PlatformFeatures(
             cores=threads, vector_bits=bits, l1_bytes=0, l2_bytes=0, l3_bytes=0, peak_flops=0.0, bandwidth_bytes_s=0.0
         )
-    peaks = measure_peaks(threads, l3_bytes=machine.l3_bytes) if measure else _NO_PEAKS
+    machine = host.machine
+    peaks = host.measure_peaks(threads) if measure else _NO_PEAKS
     # The product runs onnxruntime's own kernels, at the machine's full width, whatever the target is limited to.
     share = min(1.0, bits / machine.vector_bits) if machine.vector_bits else 1.0
     return PlatformFeatures(
@@ -183,7 +211,7 @@ def _cpu_features(config: TargetDict, threads: int, measure: bool, machine: Mach
 def _cuda_platform(config: TargetDict, threads: int | None, measure: bool, machine: Machine) -> Platform:
     """A CUDA platform: of the device that is here, else of `CUDA_DEFAULTS` up to generated source."""
     asked = machine.cores if threads is None else threads
-    _check_threads(asked, machine.cores)
+    _check_threads(asked, this_machine(machine))
     device = detect.cuda_device()
     config = _validate({**CUDA_DEFAULTS, **(_device_limits(device) if device else {}), **config})
     arch = str(config["arch"])

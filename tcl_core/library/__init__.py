@@ -7,9 +7,10 @@ module                    what it does
 ``build``                 tuned and stock executables                                                (tvm)
 ``inputs``                random inputs a network accepts                                            (onnx)
 ``contenders``            one network, run by TVM or by onnxruntime                                  (tvm, onnxruntime)
+``venue``                 where a comparison takes place: here, or on a device over the network      (the next)
+``on_device``             a library sent to a device and timed there                                 (tvm)
 ``compare``               the numerical check, timing side by side, and who wins                     numpy, scipy
 ``child``                 the same in a process of its own: generated code may crash                 processes
-``linker``                a C compiler, or how to get one                                            -
 ``room``                  whether the temporary folder has room for what is linked                   -
 ``bundle``                ``.so``, manifest, runners, README; never half-written                     (tvm)
 ``runner``                ``run.py`` of a bundle, copied as it is                                    (tvm, there)

@@ -20,18 +20,20 @@ import numpy as np
 
 from tcl_core.child_processes import obey_parent
 from tcl_core.config import LibraryConfig
+from tcl_core.device_sessions import WAIT_S
+from tcl_core.devices import parse_address
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.libraries import Contest, OutputCheck, Timing
 from tcl_core.library.compare import check_outputs, contest, time_side_by_side, timing_of
-from tcl_core.library.contenders import Contender, arrays, onnxruntime_contender, tvm_contender
+from tcl_core.library.contenders import Contender, arrays, onnxruntime_contender
+from tcl_core.library.venue import ONNXRUNTIME, TUNED, UNTUNED, Here, OnDevice, Venue
 from tcl_core.tvm_threads import SPIN_COUNT, apart_from_pool
 
 _POLL_S = 0.1
 _EXIT_S = 10.0
 _CRASH, _TIMEOUT = "crash", "timeout"
-_UNTUNED = "untuned"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,8 @@ class CompareRequest:
         timed: whether to time them after the check.
         untuned_s: what the first run of untuned TVM may take, in seconds: of a large network minutes, and nobody waits
             for these.
+        device: address of the machine over the network that runs the libraries, which onnxruntime does not run on: it
+            says what the results are, and is not timed. "" for this machine.
     """
 
     model: str
@@ -63,6 +67,7 @@ class CompareRequest:
     timed: bool = True
     single: str | None = None
     untuned_s: float = 20.0
+    device: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +111,12 @@ def compare_in_child(
         Interrupted: `cancel` was stopped; the process is gone.
     """
     result = _compare_once(request, cancel, timeout_s)
-    if result.started != _UNTUNED:
+    if result.started != UNTUNED:
         return result
     reason = result.failures[-1].cause
     again = _compare_once(replace(request, untuned=None), cancel, timeout_s)
     slow = f"a run takes longer than {request.untuned_s:g} s"
-    return _with_failure(again, _not_run(_UNTUNED), slow if reason == _TIMEOUT else reason)
+    return _with_failure(again, _not_run(UNTUNED), slow if reason == _TIMEOUT else reason)
 
 
 def _compare_once(request: CompareRequest, cancel: CancelToken | None, timeout_s: float) -> CompareResult:
@@ -124,7 +129,9 @@ def _compare_once(request: CompareRequest, cancel: CancelToken | None, timeout_s
     result = CompareResult()
     began = time.monotonic()
     try:
-        for update in _updates(receiver, cancel, began + timeout_s, request.untuned_s):
+        # A device is waited for, and is sent the library before it runs it.
+        untuned_s = request.untuned_s + (2 * WAIT_S if request.device else 0.0)
+        for update in _updates(receiver, cancel, began + timeout_s, untuned_s):
             result = update
         process.join(_EXIT_S)
     except TimeoutError:
@@ -153,7 +160,7 @@ def _updates(
                 result = receiver.recv()
             except EOFError:
                 return
-            due = min(deadline, time.monotonic() + untuned_s) if result.started == _UNTUNED else deadline
+            due = min(deadline, time.monotonic() + untuned_s) if result.started == UNTUNED else deadline
             yield result
         elif time.monotonic() > due:
             raise TimeoutError
@@ -167,49 +174,42 @@ def compare(
     Args:
         libraries: executables by contender in place of the request's paths, to compare without a linker.
     """
-    with np.load(request.inputs) as archive:
-        inputs = {name: archive[f"arr_{at}"] for at, name in enumerate(request.names)}
+    inputs = _inputs(request)
+    venue = _venue(request, inputs, libraries)
     result = CompareResult()
-    contenders: dict[str, Contender] = {}
     first_s: dict[str, float] = {}
     outputs: dict[str, list[Any]] = {}
-    sources = libraries or {"tuned": request.tuned, "untuned": request.untuned}
-    for name in ("onnxruntime", "tuned", _UNTUNED):
-        source = request.model if name == "onnxruntime" else sources.get(name)
-        if source is None:
+    for name in (ONNXRUNTIME, TUNED, UNTUNED):
+        if not venue.has(name):
             continue
         result = replace(result, started=name)
         report(result)
         try:
-            if name == "onnxruntime":
-                contender = _onnxruntime(request, inputs)
-            else:
-                contender = tvm_contender(source, request.kind, request.names, inputs)
-            began = time.perf_counter()
-            made = contender()
-            first_s[name] = time.perf_counter() - began
-            outputs[name] = arrays(made)
+            outputs[name], first_s[name] = venue.first_run(name)
         except Exception as error:  # noqa: BLE001  # whatever a contender's runtime raises: it is left out, with the reason
             result = _with_failure(result, _not_run(name), str(error))
             continue
-        contenders[name] = contender
-        if name == "tuned" and "onnxruntime" in outputs:
-            result = replace(result, checks=_checked(request, inputs, outputs[name], outputs["onnxruntime"]))
+        if name == TUNED and ONNXRUNTIME in outputs:
+            result = replace(result, checks=_checked(request, inputs, outputs[name], outputs[ONNXRUNTIME]))
     result = replace(result, started=None)
     report(result)
     if request.timed:
         with apart_from_pool():
-            report(_timed(result, contenders, first_s, request.config))
+            report(_timed(result, venue.contenders(), first_s, request.config))
 
 
-def _onnxruntime(request: CompareRequest, inputs: Mapping[str, Any]) -> Contender:
-    """The network as it was opened; in single precision where that cannot be (it has few kernels for bfloat16)."""
-    try:
-        return onnxruntime_contender(request.model, request.threads, inputs)
-    except Exception:
-        if request.single is None:
-            raise
-        return onnxruntime_contender(request.single, request.threads, inputs)
+def _inputs(request: CompareRequest) -> dict[str, Any]:
+    """In the order of the function's parameters."""
+    with np.load(request.inputs) as archive:
+        return {name: archive[f"arr_{at}"] for at, name in enumerate(request.names)}
+
+
+def _venue(request: CompareRequest, inputs: Mapping[str, Any], libraries: Mapping[str, Any] | None) -> Venue:
+    paths = {TUNED: request.tuned, UNTUNED: request.untuned}
+    here = Here(request.model, request.single, libraries or paths, request.kind, request.threads, inputs)
+    if not request.device:
+        return here
+    return OnDevice(here, parse_address(request.device), paths, request.threads, inputs, request.untuned_s)
 
 
 def _checked(
@@ -239,7 +239,7 @@ def _timed(
     result: CompareResult, contenders: Mapping[str, Contender], first_s: Mapping[str, float], config: LibraryConfig
 ) -> CompareResult:
     blocks = time_side_by_side(contenders, config, first_s)
-    rivals = [name for name in (_UNTUNED, "onnxruntime") if {name, "tuned"} <= blocks.keys()]
+    rivals = [name for name in (UNTUNED, ONNXRUNTIME) if {name, TUNED} <= blocks.keys()]
     return replace(
         result,
         timings=tuple((name, timing_of(runs)) for name, runs in blocks.items()),

@@ -17,8 +17,8 @@ from tcl_core.library.build import BuiltLibrary, build_tuned, build_untuned
 from tcl_core.library.bundle import export_bundle, file_stem, make_manifest, require_replaceable
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
 from tcl_core.library.inputs import index_bounds, make_inputs
-from tcl_core.library.linker import Linker, find_linker, require_linker
 from tcl_core.library.room import require_room
+from tcl_core.linker import Linker, find_linker, require_linker, triple_of
 from tcl_core.onnx_weights import save_apart
 from tcl_core.passing_folders import passing_folder
 
@@ -72,7 +72,8 @@ def make_library(
     """
     if out is not None:
         require_replaceable(out)
-    linker = require_linker() if out is not None else find_linker()
+    triple = triple_of(platform.target_json)
+    linker = require_linker(triple) if out is not None or platform.device else find_linker(triple)
     if linker:
         require_room(imported.module, Path(tempfile.gettempdir()))
     _checkpoint(cancel)
@@ -154,6 +155,7 @@ def _request(
         threads=platform.threads,
         config=config,
         timed=timed,
+        device=platform.device,
     )
 
 

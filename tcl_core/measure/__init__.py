@@ -9,6 +9,7 @@ Who does what, from the tuner down to the kernel::
     nursery    a process with TVM loaded that forks a ready worker in milliseconds
     worker     what runs in a forked worker: compile, time, tell
     kernel     one module built to machine code, and its clock
+    remote_kernel  the same for a device over the network: built here, sent there, timed there
     timing     how often to run a candidate (pure)
     arguments  random contents for a kernel's arguments
     failures   from an exception or a death to a `Failure`

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
 from tcl_core.config import MeasureConfig
-from tcl_core.errors import Interrupted
+from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 from tcl_core.measure.messages import Answer, Compiled, CompileJob, Failed, Timed, TimeJob
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
@@ -83,7 +83,7 @@ class Batch:
 
         Raises:
             Interrupted: a stop was asked for.
-            UserError: no worker can be started.
+            UserError: no worker can be started, or the device over the network is gone.
         """
         left = Counter(request.task_key for request in self._requests.values())
         for task_key in list(left):
@@ -255,6 +255,8 @@ class Batch:
         answer = seat.take_answer()
         if seat.vacant:
             self._requeue(seat)
+        if isinstance(answer, Failed) and answer.gone:
+            raise UserError("device", f"{answer.gone} What was measured is kept: the same run goes on from there.")
         if isinstance(answer, Failed) and answer.lost and answer.id not in self._lost:
             self._lost.add(answer.id)
             self._pending.append(self._requests[answer.id])

@@ -5,17 +5,27 @@ from __future__ import annotations
 import signal
 import traceback
 
+from tcl_core.device_sessions import DeviceCrash
 from tcl_core.domain import Failure, Stage
 
 OUT_OF_MEMORY = "out of memory"
+TIMEOUT = "timeout"
 
 _MEMORY_PHRASES = ("bad_alloc", "bad allocation", "out of memory", "out_of_memory", "cannot allocate memory")
 
 
 def from_exception(stage: Stage, error: BaseException) -> Failure:
-    """Cause: the exception's type, or "out of memory"; message: the whole traceback, TVM's C++ part included."""
+    """Cause: the exception's type, or what it stands for; message: the whole traceback, TVM's C++ part included."""
     message = "".join(traceback.format_exception(error))
-    return Failure(stage=stage, cause=OUT_OF_MEMORY if is_of_memory(error) else type(error).__name__, message=message)
+    return Failure(stage=stage, cause=_cause(error), message=message)
+
+
+def _cause(error: BaseException) -> str:
+    if is_of_memory(error):
+        return OUT_OF_MEMORY
+    if isinstance(error, TimeoutError):
+        return TIMEOUT
+    return "crash" if isinstance(error, DeviceCrash) else type(error).__name__
 
 
 def is_of_memory(error: BaseException) -> bool:
@@ -25,7 +35,7 @@ def is_of_memory(error: BaseException) -> bool:
 
 def from_timeout(stage: Stage, limit_s: float, log: str) -> Failure:
     """The worker was killed because a job did not end in time."""
-    return Failure(stage=stage, cause="timeout", message=_with_log(f"No answer within {limit_s:g} s.", log))
+    return Failure(stage=stage, cause=TIMEOUT, message=_with_log(f"No answer within {limit_s:g} s.", log))
 
 
 def from_death(stage: Stage, exit_code: int | None, log: str) -> Failure:

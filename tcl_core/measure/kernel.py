@@ -23,7 +23,7 @@ from tcl_core.measure.preload import (
 )
 from tcl_core.tvm_threads import apart_from_pool
 
-_ENTRY = "main"
+ENTRY = "main"
 
 _UNCHECKED = tvm.transform.PassContext(config={"tirx.disable_assert": True})
 """Without what checks the arguments of each call, which here are always right: 18 of the 100 ms that a 3x3 convolution
@@ -37,6 +37,20 @@ run of its own each time."""
 _GPU_REPEAT_S = 0.0005
 """So long a GPU is kept busy by one reading of the clock. Between two launches it waits, which a run on its own pays
 and a thousand in a row do not: kernels of 4 us were read as 8 (H200), and 52 of 73 such candidates cut off."""
+
+
+def built(module_json: str, target: Any) -> tuple[Any, Signature]:
+    """The runtime module of `module_json`, and what its arguments must look like.
+
+    The same passes as MetaSchedule's default build, without its import of the tensor intrinsics, which only schedules
+    need (0.3 s at best, for nothing here).
+    """
+    # Written a moment ago by this very TVM: `tvm.ir.load_json` would look for older versions, 7 ms for 1.
+    module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(from_json_graph_str(module_json))
+    infos = ArgInfo.from_entry_func(module, remove_preproc=False)
+    signature = tuple((str(info.dtype), tuple(int(extent) for extent in info.shape)) for info in infos)
+    with _UNCHECKED, target:
+        return build(module, target=target, pipeline=pipeline_to_time(module_json)), signature
 
 
 class Compiler:
@@ -53,21 +67,16 @@ class Compiler:
             use_quick_compiler()
             self.device.sync()
 
-    def compile(self, module_json: str) -> Kernel:
-        """Build `module_json` (`tvm.ir.save_json` text, entry "main") down to machine code.
+    def arguments(self, seed: int) -> Arguments:
+        """What its kernels are run on."""
+        return Arguments(self.device, seed)
 
-        The same passes as MetaSchedule's default build, without its import of the tensor intrinsics, which only
-        schedules need (0.3 s at best, for nothing here).
-        """
-        # Written a moment ago by this very TVM: `tvm.ir.load_json` would look for older versions, 7 ms for 1.
-        module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(from_json_graph_str(module_json))
-        infos = ArgInfo.from_entry_func(module, remove_preproc=False)
-        signature = tuple((str(info.dtype), tuple(int(extent) for extent in info.shape)) for info in infos)
-        with _UNCHECKED, self._target:
-            runtime_module = build(module, target=self._target, pipeline=pipeline_to_time(module_json))
+    def compile(self, module_json: str) -> Kernel:
+        """Build `module_json` (`tvm.ir.save_json` text, entry "main") down to machine code."""
+        runtime_module, signature = built(module_json, self._target)
         # LLVM's JIT generates code when a symbol is first looked up (up to 1.9 s for unrolled loops): here, so that
         # neither a timing nor its time limit includes it.
-        entry = runtime_module[_ENTRY]
+        entry = runtime_module[ENTRY]
         return Kernel(runtime_module, entry, signature, self.device, self._busy_s)
 
 
@@ -106,7 +115,7 @@ class KernelTimer:
         if self._last_s >= _PYTHON_CLOCK_S:
             return self._run_from_python(number)
         number = max(number, math.ceil(self._busy_s / self._last_s)) if self._last_s else number
-        evaluator = self._runtime_module.time_evaluator(_ENTRY, self._device, number=number, repeat=1)
+        evaluator = self._runtime_module.time_evaluator(ENTRY, self._device, number=number, repeat=1)
         self._last_s = float(evaluator(*self._tensors).results[0])
         return self._last_s
 
@@ -118,3 +127,6 @@ class KernelTimer:
         self._device.sync()
         self._last_s = (time.perf_counter() - start) / number
         return self._last_s
+
+    def close(self) -> None:
+        """Nothing: the tensors are another kernel's, too."""

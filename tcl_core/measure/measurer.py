@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
+from tcl_core.device_sessions import WAIT_S
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
+from tcl_core.linker import require_linker, triple_of
 from tcl_core.measure.batch import STOP_POLL_S, Batch
 from tcl_core.measure.messages import WorkerSetup
 from tcl_core.measure.pool import WorkerPool
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.measure.seat import Seat
+
+DEVICE_WAIT_S = 2 * WAIT_S
+"""So much longer than a run a timing on a device over the network may take: it is waited for, and sent things."""
 
 
 class Measurer:
@@ -31,9 +37,17 @@ class Measurer:
         if config.compile_workers < 1:
             raise ValueError("a measurer needs a worker")
         self._platform = platform
-        self._config = config
+        # A worker gives a device its time to answer; nobody but a worker that hangs is to be killed before.
+        waiting_s = DEVICE_WAIT_S if platform.device else 0.0
+        self._config = replace(config, run_timeout_s=config.run_timeout_s + waiting_s)
         self._pool = WorkerPool(
-            WorkerSetup(target_json=platform.target_json, kind=platform.kind, threads=platform.threads, config=config)
+            WorkerSetup(
+                target_json=platform.target_json,
+                kind=platform.kind,
+                threads=platform.threads,
+                config=config,
+                device=platform.device,
+            )
         )
         self._batch: Batch | None = None
         self._seats = [Seat(self._pool) for _ in range(config.compile_workers)]
@@ -62,8 +76,10 @@ class Measurer:
         """Let TVM load in the nursery while the caller does something else.
 
         Raises:
-            UserError: the platform cannot be run here.
+            UserError: the platform cannot be run here, or nothing links what a device over the network is sent.
         """
+        if self._platform.device:
+            require_linker(triple_of(self._platform.target_json))
         if not self._platform.runnable:
             raise UserError(
                 "measure",

@@ -16,12 +16,14 @@ class WorkerSetup:
         target_json: TVM target as JSON text.
         kind: "llvm" or "cuda"; decides the device that kernels run on.
         threads: size of TVM's thread pool.
+        device: address of the machine over the network that kernels run on; "" for this one.
     """
 
     target_json: str
     kind: str
     threads: int
     config: MeasureConfig
+    device: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,7 @@ class Failed:
     `fit`: whether the worker can take the next job. A CUDA kernel that fails takes its context with it, and every later
     call in that process reports the same error (CUDA Runtime API, `cudaErrorIllegalAddress`).
     `lost`: whether its worker went with the nursery, which says nothing of the job.
+    `gone`: why the device over the network cannot be worked with, which says nothing of the job either.
     """
 
     id: int
@@ -96,6 +99,7 @@ class Failed:
     seconds: float
     fit: bool = True
     lost: bool = False
+    gone: str = ""
 
 
 Job = CompileJob | TimeJob | ForgetJob

@@ -11,13 +11,16 @@ import os
 import resource
 import signal
 import time
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
+from tcl_core.device_sessions import DeviceLost
+from tcl_core.devices import parse_address
 from tcl_core.domain import Stage
 from tcl_core.measure import failures
-from tcl_core.measure.arguments import Arguments
-from tcl_core.measure.kernel import Compiler, Kernel
+from tcl_core.measure.kernel import Compiler
 from tcl_core.measure.messages import (
     Answer,
     Compiled,
@@ -30,6 +33,7 @@ from tcl_core.measure.messages import (
     WorkerReady,
     WorkerSetup,
 )
+from tcl_core.measure.remote_kernel import RemoteCompiler
 from tcl_core.measure.timing import time_adaptively
 from tcl_core.tvm_threads import wait_until_pool_sleeps
 
@@ -92,9 +96,9 @@ class Worker:
     def __init__(self, setup: WorkerSetup) -> None:
         self._config = setup.config
         self._survives = setup.kind != "cuda"
-        self._compiler = Compiler(setup.target_json, setup.kind)
-        self._arguments = Arguments(self._compiler.device, setup.config.seed)
-        self._kernels: dict[int, Kernel] = {}
+        self._compiler: Any = _compiler(setup)
+        self._arguments = self._compiler.arguments(setup.config.seed)
+        self._kernels: dict[int, Any] = {}
 
     def do(self, job: Job) -> Answer | None:
         """Carry out one job. An exception becomes a `Failed`; a crash, a hang or a kill is for the owner to notice."""
@@ -104,6 +108,9 @@ class Worker:
             return None
         try:
             return self._compile(job, start) if isinstance(job, CompileJob) else self._time(job, start)
+        except DeviceLost as error:
+            failure = failures.from_exception(Stage.MEASURE, error)
+            return Failed(id=job.id, failure=failure, seconds=time.perf_counter() - start, gone=str(error))
         except Exception as error:  # noqa: BLE001 - generated code and TVM's passes may raise anything: it is the result
             stage = Stage.COMPILE if isinstance(job, CompileJob) else Stage.MEASURE
             failure = failures.from_exception(stage, error)
@@ -116,9 +123,18 @@ class Worker:
 
     def _time(self, job: TimeJob, start: float) -> Timed:
         kernel = self._kernels.pop(job.id)
-        timing = time_adaptively(kernel.timer(self._arguments), self._config, job.best_s)
+        with closing(kernel.timer(self._arguments)) as timer:
+            timing = time_adaptively(timer, self._config, job.best_s)
         if job.keep:  # one that failed is not visited again
             self._kernels[job.id] = kernel
         wait_until_pool_sleeps()  # the next is timed in another worker, alone
         run_s = time.perf_counter() - start
         return Timed(id=job.id, latencies_s=timing.latencies_s, cut_off=timing.cut_off, run_s=run_s)
+
+
+def _compiler(setup: WorkerSetup) -> Compiler | RemoteCompiler:
+    """Of kernels that run here, or on a device over the network."""
+    if not setup.device:
+        return Compiler(setup.target_json, setup.kind)
+    address = parse_address(setup.device)
+    return RemoteCompiler(setup.target_json, address, setup.threads, setup.config.run_timeout_s)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tcl_core.config import LibraryConfig
-from tcl_core.domain import Stage
+from tcl_core.device_sessions import DeviceLost
+from tcl_core.domain import Platform, Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, LibraryCommand, Notice, PhaseChanged
+from tcl_core.hardware.target import resolve_platform
 from tcl_core.libraries import LibraryReport
 from tcl_core.library.bundle import bundle_is_of
-from tcl_core.library.linker import find_linker
 from tcl_core.library.make import make_library
 from tcl_core.library_events import ExportLibrary, LibraryDone, LibraryStopped, TimeLibrary, VerifyLibrary
+from tcl_core.linker import find_linker, triple_of
 from tcl_core.store import RunRow, Workspace
 from tcl_core.store.run_choice import choose_network, newest_run, require_file
-from tcl_core.tuner.opening import Opened, open_network, with_stored_tasks
+from tcl_core.tuner.opening import Opened, open_on, read_network, with_stored_tasks
 
 _TRIED = 8
 """Records of a task that are tried in turn: what was imported, or made by another version, may not apply here."""
@@ -29,7 +32,7 @@ def usual_folder(workspace: Workspace, opened: Opened) -> Path | None:
     It takes the place of an earlier one of the same network and platform; what goes by the same name and is of another
     network or platform stays.
     """
-    if find_linker() is None:
+    if find_linker(triple_of(opened.platform.target_json)) is None:
         return None
     network = opened.imported.network
     names = (network.name if number == 1 else f"{network.name}-{number}" for number in itertools.count(1))
@@ -77,7 +80,7 @@ def open_tuned(workspace: Workspace, name: str | None, platform: str | None = No
     config = run.config
     file = path or config.network
     require_file(network.name, file)
-    opened = open_network(file, config.target, config.threads, config.network_config)
+    opened = open_on(read_network(file, config.network_config), _platform(workspace, run), config.network_config)
     if opened.imported.network.digest != network.digest:
         raise UserError(
             "network", f"{path or network.path} changed since it was tuned; restore it, or tune the changed network."
@@ -85,6 +88,15 @@ def open_tuned(workspace: Workspace, name: str | None, platform: str | None = No
     opened = with_stored_tasks(workspace, opened)
     _require_records(workspace, opened, run)
     return opened
+
+
+def _platform(workspace: Workspace, run: RunRow) -> Platform:
+    """Of a run. A library is built for a device that is off, too; it is just not checked there."""
+    try:
+        return resolve_platform(run.config.target, run.config.threads)
+    except DeviceLost:
+        known = {platform.fingerprint: platform for platform in workspace.platforms()}
+        return replace(known[run.platform], runnable=False)
 
 
 def _require_records(workspace: Workspace, opened: Opened, run: RunRow) -> None:

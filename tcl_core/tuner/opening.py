@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcl_core.config import NetworkConfig
+from tcl_core.devices import join_target, split_target
 from tcl_core.domain import Platform, Task
 from tcl_core.errors import UserError
 from tcl_core.events import NetworkOpened
@@ -88,15 +89,24 @@ def require_runnable(platform: Platform, command: str) -> None:
         )
 
 
-def is_here(platform: Platform) -> bool:
-    """Whether a platform that a workspace remembers is this machine's: the folder may have been copied to another."""
+def as_reached(platform: Platform, target: str) -> Platform:
+    """A platform that a workspace remembers, runnable where it can be run from here now.
+
+    The folder may have been copied to another machine, and a device over the network may be off.
+
+    Args:
+        target: text of the ``--target`` that it was tuned with, which may name a device.
+    """
+    absent = replace(platform, runnable=False, device="")
     if not platform.runnable:
-        return False
+        return absent
     try:
-        here = resolve_platform(platform.target_json, platform.threads, measure=False)
-    except UserError:  # fewer cores than it was measured with, or a GPU's target that is unknown here
-        return False
-    return here.fingerprint == platform.fingerprint
+        _, address = split_target(target)
+        text = join_target(platform.target_json, address.text if address else "")
+        found = resolve_platform(text, platform.threads, measure=False)
+    except UserError:  # fewer cores than it was measured with, a GPU's target that is unknown here, or no answer
+        return absent
+    return replace(platform, device=found.device) if found.fingerprint == platform.fingerprint else absent
 
 
 def enter_workspace(workspace: Workspace, opened: Opened) -> Opened:

@@ -36,7 +36,7 @@ class WhatIfRoom:
         self._bench: Bench | None = None
         self._of: tuple[str, str, str, bool, bool] | None = None
         self._measurer: Measurer | None = None
-        self._measures: tuple[str, MeasureConfig] | None = None
+        self._measures: tuple[str, str, MeasureConfig] | None = None
 
     def forget(self) -> None:
         """What is known may have changed, and whoever comes next wants the processor: no worker is left."""
@@ -118,7 +118,7 @@ class WhatIfRoom:
 
     def _measurer_for(self, platform: Platform, config: MeasureConfig) -> Measurer:
         """Kept warm between what-ifs: its first start takes seconds, a worker of it milliseconds."""
-        wanted = (platform.target_json, config)
+        wanted = (platform.target_json, platform.device, config)
         if self._measurer is None or self._measures != wanted:
             if self._measurer is not None:
                 self._measurer.close()

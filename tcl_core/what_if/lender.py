@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +17,7 @@ from tcl_core.measure import Measurer
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.store import Workspace
 from tcl_core.tuner.measuring import record_of, requests_of
-from tcl_core.tuner.opening import is_here
+from tcl_core.tuner.opening import as_reached
 
 MeasurerOf = Callable[[Platform, MeasureConfig], Measurer]
 
@@ -64,11 +63,11 @@ class WorkspaceLender:
         self._model: tuple[CostModel | None, str] | None = None
         with Workspace.open(self._folder, create=False, read_only=True) as workspace:
             found = find_platform(workspace, platform)
-            self.platform = found if is_here(found) else replace(found, runnable=False)
             task = find_task(workspace, task_key)
             self._records = list(workspace.records(task_key=task_key, platform=platform))
             stored = workspace.sketches(task_key, platform)
             runs = [run for run in workspace.runs() if run.platform == platform]
+        self.platform = as_reached(found, runs[-1].config.target if runs else "")
         self._config = runs[-1].config.measure if runs else MeasureConfig()
         self._space = DesignSpace(task, self.platform.target_json)
         made = {sketch.index: sketch.trace_json for sketch in self._space.sketches}

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +37,24 @@ def shipped_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     folder = tmp_path_factory.mktemp("ships")
     monkeypatch.setattr(start, "shipped_folder", lambda: folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def device() -> Iterator[str]:
+    """Address of a real device server on this machine."""
+    command = "from tcl_core.hardware.device_server import run; run()"
+    options = ("--host", "127.0.0.1", "--port", "0")
+    with subprocess.Popen([sys.executable, "-c", command, *options], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        said = server.stderr.readline()
+        found = re.search(r"at port (\d+)", said)
+        assert found, said
+        beside = threading.Thread(target=server.stderr.read, name="device-words")  # a full pipe would stop it
+        beside.start()
+        yield f"127.0.0.1:{found[1]}"
+        server.terminate()
+        server.wait(20)
+        beside.join()
 
 
 def _task(name: str, tensors: list[object], axes: tuple[LoopAxis, ...], flops: float) -> Task:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
 
 from tcl_core.config import RunConfig
+from tcl_core.device_events import DeviceSeen
+from tcl_core.devices import DeviceLook, DeviceState, LookAtDevice
 from tcl_core.domain import Candidate, Stage
 from tcl_core.engine import _Engine
 from tcl_core.errors import Interrupted, UserError
@@ -220,3 +222,32 @@ def test_a_run_gives_a_sign_of_life_before_its_first_progress(
     with pytest.raises(InterruptedError):
         served._beat()
     assert not told(pipe), "the run is over"
+
+
+def seen_by(served: _Engine, pipe: Connection, monkeypatch: pytest.MonkeyPatch, look: Callable[[str], Any]) -> Any:
+    monkeypatch.setattr("tcl_core.device_looks.look_at", look)
+    served._look(LookAtDevice(address="pi:9090"))
+    (seen,) = told(pipe)
+    assert isinstance(seen, DeviceSeen)
+    return seen.look
+
+
+def test_a_look_at_a_device_is_answered(
+    engine: tuple[_Engine, Room, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _, pipe = engine
+    free = DeviceLook(address="pi:9090", state=DeviceState.FREE)
+    assert seen_by(served, pipe, monkeypatch, lambda _address: free) == free
+
+
+def test_a_look_that_meets_a_bug_is_answered_and_ends_nothing_else(
+    engine: tuple[_Engine, Room, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_address: str) -> None:
+        raise ZeroDivisionError
+
+    served, _, pipe = engine
+    monkeypatch.setattr("tcl_core.engine.write_crash_log", lambda error: f"/log/of/{type(error).__name__}")
+    look = seen_by(served, pipe, monkeypatch, broken)
+    assert (look.address, look.state) == ("pi:9090", DeviceState.UNFIT)
+    assert look.sentence.endswith("the traceback is in /log/of/ZeroDivisionError.")

@@ -9,7 +9,7 @@ import pytest
 from hardware_samples import H200
 
 from tcl_core.errors import UserError
-from tcl_core.hardware import cuda_peaks, detect, llvm_cpu, target
+from tcl_core.hardware import cuda_peaks, detect, host, llvm_cpu, target
 from tcl_core.hardware.detect import Machine
 from tcl_core.hardware.peaks import Peaks
 
@@ -236,7 +236,7 @@ def test_tvm_takes_every_canonical_target():
 def test_peaks_are_scaled_to_the_target_s_vectors(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        target,
+        host,
         "measure_peaks",
         lambda threads, *, l3_bytes: asked.append((threads, l3_bytes)) or Peaks(flops=8e9, bandwidth_bytes_s=5e9),
     )

@@ -18,7 +18,7 @@ from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 from tcl_core.library.build import build_tuned
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
-from tcl_core.library.linker import Linker, find_linker
+from tcl_core.linker import Linker, find_linker
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 

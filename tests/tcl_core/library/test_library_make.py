@@ -24,7 +24,7 @@ from tcl_core.libraries import LibraryReport
 from tcl_core.library import make, room
 from tcl_core.library.bundle import is_bundle
 from tcl_core.library.cpp_example import COMPILE_COMMAND
-from tcl_core.library.linker import find_linker
+from tcl_core.linker import find_linker
 
 QUICK = LibraryConfig(timing_rounds=2, timing_s=0.01)
 
@@ -154,7 +154,7 @@ def test_the_cpp_example_compiles_as_its_readme_says_and_runs(report: LibraryRep
 def test_without_a_linker_it_is_checked_and_timed_here(
     imported: Any, platform: Any, records: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(make, "find_linker", lambda: None)
+    monkeypatch.setattr(make, "find_linker", lambda triple: None)
     report = make_library(imported, platform, records, None)
     assert report.path is None
     assert report.matches
@@ -164,7 +164,7 @@ def test_without_a_linker_it_is_checked_and_timed_here(
 def test_without_a_linker_an_export_is_refused_before_any_work(
     imported: Any, platform: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def none() -> None:
+    def none(triple: str) -> None:
         raise UserError("library", "A library cannot be exported without a C compiler; install gcc.")
 
     monkeypatch.setattr(make, "require_linker", none)

@@ -128,11 +128,9 @@ def test_a_file_that_moved_is_known_by_its_content(
     opened = SimpleNamespace(platform=cpu_platform, tasks=(), imported=SimpleNamespace(network=found))
     asked: list[str | None] = []
 
-    def open_network(path: str | None, *_: object) -> Any:
-        asked.append(path)
-        return opened
-
-    monkeypatch.setattr(export, "open_network", open_network)
+    monkeypatch.setattr(export, "read_network", lambda path, _config: asked.append(path))
+    monkeypatch.setattr(export, "resolve_platform", lambda _target, _threads: cpu_platform)
+    monkeypatch.setattr(export, "open_on", lambda _loaded, _platform, _config: opened)
     monkeypatch.setattr(export, "with_stored_tasks", lambda _workspace, opened: opened)
     assert export.open_tuned(workspace, "one", None, path) is opened
     assert asked == [str(file)]
@@ -215,7 +213,7 @@ def test_an_export_that_cannot_be_noted_is_done_all_the_same_and_says_so(
 def test_a_run_replaces_its_own_bundle_and_no_other(
     tmp_path: Path, cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "find_linker", lambda: "a linker")
+    monkeypatch.setattr(export, "find_linker", lambda triple: "a linker")
     there = replace(cpu_platform, fingerprint="there")
 
     def ends_in(digest: str, platform: Platform = cpu_platform) -> str:
@@ -234,8 +232,8 @@ def test_a_run_replaces_its_own_bundle_and_no_other(
         assert [ends_in("another"), ends_in("one", there), ends_in("one")] == ["net-2", "net-3", "net"]
         (workspace.path / "exports" / "net" / "manifest.json").write_text("[]", encoding="utf-8")
         assert ends_in("one") == "net-4", "somebody's own files lie in the first"
-        monkeypatch.setattr(export, "find_linker", lambda: None)
-        assert export.usual_folder(workspace, SimpleNamespace()) is None
+        monkeypatch.setattr(export, "find_linker", lambda triple: None)
+        assert export.usual_folder(workspace, SimpleNamespace(platform=cpu_platform)) is None
 
 
 def test_an_empty_workspace_is_refused(tmp_path: Path) -> None:
@@ -257,3 +255,25 @@ def test_what_was_tuned_on_other_hardware_alone_is_not_built_untuned(cpu_platfor
         export._require_records(workspace, opened, SimpleNamespace(platform="there"))
     records.append("one")
     export._require_records(workspace, opened, SimpleNamespace(platform="there"))
+
+
+def test_a_library_is_built_for_a_device_that_is_off(monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform) -> None:
+    workspace = SimpleNamespace(platforms=lambda: [replace(cpu_platform, runnable=True)])
+    run = SimpleNamespace(
+        platform=cpu_platform.fingerprint, config=RunConfig(network=None, workspace="w", target="cpu@127.0.0.1:1")
+    )
+    found = export._platform(workspace, run)
+    assert (found.fingerprint, found.target_json) == (cpu_platform.fingerprint, cpu_platform.target_json)
+    assert (found.runnable, found.device) == (False, ""), "so nothing is checked"
+
+
+def test_a_device_of_another_kind_is_refused_at_an_export(
+    monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform
+) -> None:
+    def refuse(_target: str, _threads: int | None) -> None:
+        raise UserError("device", "It has another TVM.")
+
+    monkeypatch.setattr(export, "resolve_platform", refuse)
+    run = SimpleNamespace(platform="p", config=RunConfig(network=None, workspace="w", target="cpu@pi:9090"))
+    with pytest.raises(UserError, match="another TVM"):
+        export._platform(SimpleNamespace(), run)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import platform
 import shutil
 import subprocess
 import sys
@@ -54,20 +56,33 @@ class Linker:
 
 
 def find_linker(
-    which: Callable[[str], str | None] = shutil.which, zig: Callable[[], str | None] | None = None
+    triple: str = "",
+    which: Callable[[str], str | None] = shutil.which,
+    zig: Callable[[], str | None] | None = None,
 ) -> Linker | None:
-    """The first compiler on PATH, then the one of the `ziglang` wheel; None when there is neither."""
-    for name in COMPILERS:
+    """The first compiler on PATH, then the one of the `ziglang` wheel; None when there is neither.
+
+    Args:
+        triple: of another architecture's code ("aarch64-linux-gnu"), for which the compilers are named after it.
+    """
+    for name in _compilers_for(triple):
         path = which(name)
         if path:
             return Linker((path,))
     packaged = (zig or _packaged_zig)()
-    return Linker((packaged, "cc")) if packaged else None
+    return Linker((packaged, "cc", *(("-target", triple) if triple else ()))) if packaged else None
 
 
-def require_linker() -> Linker:
-    """The linker. Raises: UserError naming what to install."""
-    linker = find_linker()
+def require_linker(triple: str = "") -> Linker:
+    """The linker; `triple` as in `find_linker`. Raises: UserError naming what to install."""
+    linker = find_linker(triple)
+    if linker is None and triple:
+        machine = triple.partition("-")[0].replace("_", "-")
+        raise UserError(
+            "library",
+            f"Code for {triple} cannot be linked without its C compiler; install {_compilers_for(triple)[0]} (on "
+            f"Debian and Ubuntu: apt install gcc-{machine}-linux-gnu), or run pip install ziglang.",
+        )
     if linker is None:
         raise UserError(
             "library",
@@ -75,6 +90,16 @@ def require_linker() -> Linker:
             "apt install gcc), or run pip install ziglang.",
         )
     return linker
+
+
+def triple_of(target_json: str) -> str:
+    """The triple of a target's code where it is of another architecture than this machine's; else ""."""
+    triple = str(json.loads(target_json).get("mtriple", ""))
+    return "" if triple.partition("-")[0] in {"", platform.machine()} else triple
+
+
+def _compilers_for(triple: str) -> tuple[str, ...]:
+    return (f"{triple}-gcc", f"{triple}-cc") if triple else COMPILERS
 
 
 def _packaged_zig() -> str | None:

@@ -1,0 +1,40 @@
+"""``serve``: let another machine tune for this one; or pack what does, for a machine without the studio."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from pathlib import Path
+
+from tcl_core.command_line.output import Output
+from tcl_core.errors import UserError
+from tcl_core.hardware import device_server
+from tcl_core.hardware.device_pack import pack
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Serve until Ctrl+C; with `--pack` write the file instead."""
+    if arguments.pack is not None:
+        path = Path(arguments.pack)
+        try:
+            pack(path)
+        except OSError as error:
+            raise UserError(
+                "device", f"{path} cannot be written ({error.strerror}); name another file with --pack."
+            ) from error
+        output.result.print(
+            f"Copy {path} to the device. There: pip install apache-tvm psutil, then python3 {path.name} --port "
+            f"{arguments.port}",
+            soft_wrap=True,
+        )
+        output.emit({"path": str(path)})
+        return
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        device_server.serve(arguments)
+    except (OSError, ValueError, OverflowError, RuntimeError) as error:
+        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise UserError(
+            "device", f"This machine cannot be served at {arguments.host}:{arguments.port} ({why}); see --host, --port."
+        ) from error

@@ -1,0 +1,39 @@
+"""The device server as one file, for machines on which the studio is not installed."""
+
+from __future__ import annotations
+
+import tempfile
+import zipapp
+from pathlib import Path
+
+import tcl_core
+
+MODULES = (
+    *("__init__", "devices", "errors", "tvm_threads"),
+    *("hardware/__init__", "hardware/cgroup", "hardware/detect", "hardware/device_server", "hardware/peaks"),
+)
+"""What the server imports of the studio, without endings."""
+
+
+def pack(out: Path) -> None:
+    """Write it; `python3 OUT --port 9090` runs it where apache-tvm and psutil are installed.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    source = Path(tcl_core.__file__).parent
+    with tempfile.TemporaryDirectory(prefix="tcl-pack-") as folder:
+        for module in MODULES:
+            copy = Path(folder) / "tcl_core" / f"{module}.py"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes((source / f"{module}.py").read_bytes())
+        packed = Path(folder) / "packed"  # whole, or not there at all
+        zipapp.create_archive(
+            folder,
+            packed.with_suffix(".pyz"),
+            interpreter="/usr/bin/env python3",
+            main="tcl_core.hardware.device_server:run",
+            filter=lambda path: path.suffix == ".py",
+        )
+        out.write_bytes(packed.with_suffix(".pyz").read_bytes())
+    out.chmod(0o755)
