@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from app.models.fixed_inputs import FixedInputs
 from tcl_core.config import Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
+from tcl_core.devices import join_target, split_target
+from tcl_core.errors import UserError
 
 _PLAIN = SamplerConfig()
 
@@ -75,3 +77,18 @@ def request_of(config: RunConfig) -> RunRequest:
         seed=config.seed,
         workspace=config.workspace,
     )
+
+
+def target_problem(target: str) -> str:
+    """Why what stands behind a target's @ is no address, one sentence; "" where it is one, or there is no @."""
+    try:
+        split_target(target)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def on_device(target: str, address: str) -> str:
+    """A target put on another device, whatever stood behind its @ before; "" for this machine."""
+    plain = target.rpartition("@")[0].strip() if target_problem(target) else split_target(target)[0]
+    return join_target(plain, address)

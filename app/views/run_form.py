@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -26,12 +27,13 @@ from app.models.fixed_inputs import (
     shapes_text,
     values_text,
 )
-from app.models.run_request import RunRequest
+from app.models.run_request import RunRequest, on_device, target_problem
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.minutes_box import MinutesBox
 from app.widgets.parts import label
+from app.widgets.target_box import TargetBox
 from app.widgets.weight_fields import WeightFields
 from app.widgets.wheel import WheelPass
 from tcl_core.config import COST_MODELS, SAMPLERS
@@ -50,14 +52,6 @@ _VALUES_HINT = later(
     "Inputs that stay the same, as in rate=16000; mask=1: they are constants then, no inputs of the library. They hold "
     "when the network is opened."
 )
-_TARGETS = (
-    ("cpu", later("This machine's processor")),
-    ("cpu:x86-64-v2", later("Any x86-64 processor since 2009 (SSE4.2)")),
-    ("cpu:x86-64-v3", later("x86-64 processors with AVX2")),
-    ("cpu:x86-64-v4", later("x86-64 processors with AVX-512")),
-    ("cuda", later("This machine's NVIDIA GPU")),
-)
-"""To choose from, with what each stands for; anything else may be written."""
 _USUAL = 7
 """Fields that are always shown; the rest is behind "More options"."""
 _WEIGHTED = "rdu"
@@ -79,7 +73,7 @@ class RunForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._target = _target_box()
+        self._target = TargetBox()
         self._threads = QSpinBox()
         self._threads.setRange(0, 4096)
         self._threads.setSpecialValueText(tr("all cores"))
@@ -108,7 +102,7 @@ class RunForm(QWidget):
         self._values = QLineEdit()
         self._values.setPlaceholderText(tr("none is fixed"))
         self._values.setToolTip(tr(_VALUES_HINT))
-        self._fixed_problem = label("", "warn", wrap=True)
+        self._problem = label("", "warn", wrap=True)
         for field in (self._threads, self._minutes, self._trials, self._seed):
             # Padding from the style sheet does not reach the field inside a spin box.
             field.lineEdit().setTextMargins(5, 0, 0, 0)
@@ -133,14 +127,15 @@ class RunForm(QWidget):
         WheelPass(self, *boxes, self._target, self.checkpoint)
         for spin in (self._threads, self._minutes, self._trials, self._seed):
             spin.valueChanged.connect(self.changed)
-        for box in (self._target, self._sampler, self._cost_model):
+        for box in (self._sampler, self._cost_model):
             box.currentTextChanged.connect(self.changed)
+        self._target.currentTextChanged.connect(self._judge)
         self._workspace.textChanged.connect(self.changed)
         self._weights.changed.connect(self.changed)
         self.checkpoint.chosen.connect(self.changed)
         self.checkpoint.browse_requested.connect(self.checkpoint_wanted)
         for line in (self._shapes, self._values):
-            line.textChanged.connect(self._judge_fixed)
+            line.textChanged.connect(self._judge)
             line.returnPressed.connect(self._reopen)
         self._workspace.editingFinished.connect(lambda: self.workspace_edited.emit(self.request.workspace))
 
@@ -181,16 +176,16 @@ class RunForm(QWidget):
             if number >= _USUAL:
                 self._rare += [caption, field]
         self._workspace.setAccessibleName(tr("Workspace folder"))
-        form.addWidget(self._fixed_problem, len(fields) + 1, 0, 1, 2)
+        form.addWidget(self._problem, len(fields) + 1, 0, 1, 2)
         self._show_rare(False)
-        self._fixed_problem.hide()
+        self._problem.hide()
 
     @property
     def request(self) -> RunRequest:
         """The form's values."""
         representativeness, diversity, uncertainty = self._weights.weights
         return RunRequest(
-            target=self._target.currentText().strip() or "cpu",
+            target=self._target.target,
             threads=self._threads.value() or None,
             minutes=self._minutes.minutes,
             trials=self._trials.value() or None,
@@ -243,6 +238,14 @@ class RunForm(QWidget):
             part.setVisible(shown)
         self.more_button.setText(tr("Fewer options") if shown else tr("More options"))
 
+    def offer_devices(self, devices: Sequence[tuple[str, str]]) -> None:
+        """Offer targets on devices, by address and what each is."""
+        self._target.offer_devices(devices)
+
+    def set_device(self, address: str) -> None:
+        """Put the target on a device; "" for this machine."""
+        self._target.setCurrentText(on_device(self._target.target, address))
+
     def choose_checkpoint(self, path: str | None, cost_model: str = "") -> None:
         """Choose what the cost model starts from, and the cost model it is for where that is known."""
         self.checkpoint.set_checkpoint(path)
@@ -253,7 +256,7 @@ class RunForm(QWidget):
     @property
     def problem(self) -> str:
         """What is wrong with the form, one sentence; "" when it can be used."""
-        return self._read_fixed()[1]
+        return target_problem(self._target.target) or self._read_fixed()[1]
 
     def _read_fixed(self) -> tuple[FixedInputs, str]:
         try:
@@ -262,10 +265,10 @@ class RunForm(QWidget):
             return NOTHING_FIXED, str(error)
         return FixedInputs(shapes=shapes, values=values), ""
 
-    def _judge_fixed(self) -> None:
+    def _judge(self) -> None:
         problem = self.problem
-        self._fixed_problem.setText(problem)
-        self._fixed_problem.setVisible(bool(problem))
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
         self.changed.emit()
 
     def _reopen(self) -> None:
@@ -280,19 +283,3 @@ class RunForm(QWidget):
 def _folder(text: str) -> str:
     """A folder as a person writes it, "~" for the home folder; "" for none."""
     return str(Path(text.strip()).expanduser()) if text.strip() else ""
-
-
-def _target_box() -> QComboBox:
-    """The usual targets to choose from, and room to write any other."""
-    box = QComboBox()
-    box.setEditable(True)
-    box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    box.setMinimumContentsLength(8)  # a target as JSON is long
-    for row, (target, meaning) in enumerate(_TARGETS):
-        box.addItem(target)
-        box.setItemData(row, tr(meaning), Qt.ItemDataRole.ToolTipRole)
-    # Completion would turn "cpu:x" into the first that begins so.
-    box.setCompleter(None)  # type: ignore[arg-type]  # Qt takes none
-    box.setToolTip(tr('"cpu" for this machine, cpu:x86-64-v3, cuda, or a TVM target as JSON'))
-    return box

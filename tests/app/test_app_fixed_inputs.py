@@ -59,7 +59,7 @@ def test_shapes_are_read_or_the_form_says_what_is_wrong(studio: Studio) -> None:
     run_panel.form._shapes.setText("x = 1, 3,224,224; mask=1x128")
     assert run_panel.form.request.fixed.shapes == (("x", (1, 3, 224, 224)), ("mask", (1, 128)))
     run_panel.form._shapes.setText("x: 1")
-    assert "“x: 1” is no shape" in run_panel.form._fixed_problem.text()
+    assert "“x: 1” is no shape" in run_panel.form._problem.text()
     assert not run_panel._start.isEnabled()
 
 
@@ -73,5 +73,5 @@ def test_values_are_read_or_the_form_says_what_is_wrong(studio: Studio) -> None:
     form.set_fixed(fixed)
     assert form.request.fixed == fixed
     form._values.setText("sr=fast")
-    assert "“sr=fast” is no value" in form._fixed_problem.text()
+    assert "“sr=fast” is no value" in form._problem.text()
     assert not studio.window.run_panel._start.isEnabled()

@@ -14,7 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
+from app.models.run_state import Activity
 
+WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -38,6 +40,33 @@ def test_a_target_is_chosen_or_written(open_studio: Open) -> None:
     assert form.request.target == '{"kind": "llvm"}'
     form._target.setEditText("")
     assert form.request.target == "cpu"
+
+
+def test_a_target_on_no_address_is_told_in_the_form(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    studio.window.open_requested.emit(None)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    form, start = studio.window.run_panel.form, studio.window.actions_.start
+    form._target.setEditText("cpu@nowhere")
+    assert form._problem.isVisible() and '"nowhere" is no address of a device' in form._problem.text()
+    assert not start.isEnabled()
+    form._target.setEditText("cpu@nowhere:9090")
+    assert not form._problem.isVisible() and start.isEnabled()
+
+
+def test_devices_are_offered_whole_behind_the_usual_targets(open_studio: Open) -> None:
+    form = open_studio(studio_engines.playing).window.run_panel.form
+    box, address = form._target, "a.very.long.name.of.a.host.example.org:9190/epyc"
+    usual = [box.itemText(row) for row in range(box.count())]
+    form._target.setCurrentIndex(1)
+    form.offer_devices([("pi.local:9090", "Cortex-A72, 4 cores"), (address, "")])
+    assert [box.itemText(row) for row in range(box.count())] == [*usual, "cpu@pi.local:9090", f"cpu@{address}"]
+    assert (form.request.target, box.currentIndex()) == ("cpu:x86-64-v2", 1)
+    assert box.view().minimumWidth() > box.fontMetrics().horizontalAdvance(f"cpu@{address}")
+    form.set_device("pi.local:9090")
+    assert form.request.target == "cpu:x86-64-v2@pi.local:9090"
+    form.offer_devices([])
+    assert box.count() == len(usual) and form.request.target == "cpu:x86-64-v2@pi.local:9090"
 
 
 @pytest.mark.parametrize(
