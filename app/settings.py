@@ -1,4 +1,4 @@
-"""What is remembered between starts: recent networks, the form, the scheme, the layout; where workspaces lie."""
+"""What is remembered between starts: recent networks, devices, form, scheme, layout; and where workspaces lie."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from PySide6.QtCore import QByteArray, QSettings
 
 from app.models.run_request import RunRequest
 from app.theme import Scheme
+from tcl_core.devices import parse_address
+from tcl_core.errors import UserError
 
 APP_NAME = "tcl-studio"
 RECENT_LIMIT = 8
@@ -58,6 +60,16 @@ class Settings:
     def forget_recent(self) -> None:
         """Empty the list."""
         self._store.remove("recent")
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Addresses of devices over the network, in the order in which they came."""
+        known = self._read_json("devices")
+        return tuple(dict.fromkeys(filter(_is_address, known))) if isinstance(known, list) else ()
+
+    @devices.setter
+    def devices(self, addresses: tuple[str, ...]) -> None:
+        self._store.setValue("devices", json.dumps(addresses))
 
     @property
     def request(self) -> RunRequest:
@@ -113,3 +125,11 @@ def _same_kind(value: object, default: object, name: str) -> bool:
     if name in {"minutes", "trials", "threads"}:
         return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
     return type(value) is type(default)
+
+
+def _is_address(kept: object) -> bool:
+    """As `DeviceAddress.text` writes one."""
+    try:
+        return isinstance(kept, str) and parse_address(kept).text == kept
+    except UserError:
+        return False
