@@ -21,6 +21,8 @@ from PySide6.QtWidgets import QApplication
 from app.checkpoint_controller import CheckpointController
 from app.checkpoint_wiring import CheckpointWiring
 from app.controller import Controller
+from app.device_controller import DeviceController
+from app.device_wiring import DeviceWiring
 from app.jobs.engine_process import EngineTarget
 from app.jobs.engine_thread import EngineThread
 from app.library_controller import LibraryController
@@ -48,6 +50,7 @@ class Studio:
     schedules: ScheduleController
     library: LibraryController
     what_ifs: WhatIfController
+    devices: DeviceController
     window: MainWindow
     theme: Theme
 
@@ -63,6 +66,7 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     schedules = ScheduleController(models, engine, controller)
     library = LibraryController(models, engine, settings, controller)
     what_ifs = WhatIfController(models, engine, schedules, controller)
+    devices = DeviceController(models, engine, settings, controller)
     window = MainWindow(models, settings, theme)
     connect(controller, window)
     connect_schedules(schedules, controller, window)
@@ -70,6 +74,7 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     wiring = CheckpointWiring(window, models, controller, checkpoints)
     window.open_requested.connect(wiring.open_network)
     LibraryWiring(window, models, controller, library)
+    DeviceWiring(window, models, devices)
     engine.start()
     return Studio(
         models=models,
@@ -79,6 +84,7 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
         schedules=schedules,
         library=library,
         what_ifs=what_ifs,
+        devices=devices,
         window=window,
         theme=theme,
     )

@@ -144,6 +144,11 @@ class Controller(QObject):
         """The file that was opened last, or could not be; None for the sample."""
         return self._opening
 
+    @property
+    def listed_target(self) -> str:
+        """The target that the tasks on screen are for; "" before a network was opened."""
+        return self._listed_for[0] if self._listed_for else ""
+
     def hold_or_resume(self) -> None:
         """Pause a running run, resume a paused one."""
         run = self._models.run

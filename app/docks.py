@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDockWidget, QFrame, QMainWindow, QScrollArea, QTa
 
 from app.translation import later, tr
 
-_LAYOUT_VERSION = 4
+_LAYOUT_VERSION = 5
 """Goes up when docks are added or renamed: an older saved layout is then ignored."""
 
 _TITLES = {
@@ -24,6 +24,7 @@ _TITLES = {
     "library": later("Library"),
     "checkpoints": later("Checkpoints"),
     "log": later("Log"),
+    "devices": later("Devices"),
 }
 _SIDE = "run"
 _SIDE_WIDTH, _BELOW_HEIGHT = 290, 356
@@ -37,7 +38,7 @@ class Docks(Mapping[str, QDockWidget]):
     def __init__(self, window: QMainWindow, panels: Mapping[str, QWidget]) -> None:
         """`panels` has "run", which stands at the side; the others share the room below, as tabs in this order.
 
-        All are named in `_TITLES`.
+        All are named in `_TITLES`; there are keys for ten.
         """
         self._window = window
         window.setDockOptions(
@@ -74,7 +75,7 @@ class Docks(Mapping[str, QDockWidget]):
         """Ticked where the panel is in front; chosen, it brings the panel there, or hides it."""
         dock = self[name]
         action = QAction(dock.windowTitle(), self._window)
-        action.setShortcut(QKeySequence(f"Alt+{number}"))
+        action.setShortcut(QKeySequence(f"Alt+{number % 10}"))
         action.setCheckable(True)
         dock.visibilityChanged.connect(action.setChecked)
         action.triggered.connect(lambda wanted: self.show(name) if wanted else dock.hide())

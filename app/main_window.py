@@ -30,6 +30,7 @@ from app.theme import Scheme, Theme
 from app.tokens import Tokens
 from app.translation import tr
 from app.views.checkpoints_panel import CheckpointsPanel
+from app.views.devices_panel import DevicesPanel
 from app.views.failures_panel import FailuresPanel
 from app.views.library_panel import LibraryPanel
 from app.views.log_panel import LogPanel
@@ -96,6 +97,7 @@ class MainWindow(QMainWindow):
         self.library_panel = LibraryPanel(models.library, models.run)
         self.log_panel = LogPanel(models.log)
         self.checkpoints_panel = CheckpointsPanel(models)
+        self.devices_panel = DevicesPanel(models.devices, models.run)
         self.schedules_panel = SchedulesPanel(models.schedules, models.tasks, models.run)
         self.what_if_panel = WhatIfPanel(models.what_if, models.schedules, models.tasks, models.run)
         self._pages = QStackedWidget()
@@ -138,6 +140,7 @@ class MainWindow(QMainWindow):
             "library": self.library_panel,
             "checkpoints": self.checkpoints_panel,
             "log": self.log_panel,
+            "devices": self.devices_panel,
         }
 
     def _connect(self) -> None:
@@ -208,6 +211,7 @@ class MainWindow(QMainWindow):
             self.library_panel,
             self.checkpoints_panel,
             self.log_panel,
+            self.devices_panel,
         ):
             panel.apply_tokens(tokens)
 

@@ -24,6 +24,7 @@ class WayOn(StrEnum):
     OPEN_REPORT = "open the report"
     SHOW_LOG = "show the log"
     RESTORE_CHECKPOINT = "restore the checkpoint"
+    RESTORE_DEVICE = "restore the device"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 
 from app.models.budget_check import BudgetCheck
 from app.models.checkpoint_table import CheckpointTableModel
+from app.models.device_table import DeviceTableModel
 from app.models.evaluation import EvaluationState
 from app.models.failure_tree import FailureTreeModel
 from app.models.import_report import ISSUE_COLUMNS, OPERATOR_COLUMNS
@@ -45,6 +46,7 @@ class StudioModels(QObject):
         self.library = LibraryState(self.run, self.tasks, self)
         self.log = LogTableModel(self)
         self.checkpoints = CheckpointTableModel(self)
+        self.devices = DeviceTableModel(self)
         self.training = TrainingState(self)
         self.evaluation = EvaluationState(self)
         self.schedules = OpenSchedules(self)

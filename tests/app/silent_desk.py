@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import device_samples
 import recorded_run
 from PySide6.QtCore import QObject
 from silent_engine import SilentEngine
 
 from app.checkpoint_controller import CheckpointController
 from app.controller import Controller
+from app.device_controller import DeviceController
 from app.library_controller import LibraryController
 from app.models.announcement import Announcement
 from app.models.run_request import request_of
@@ -33,6 +35,7 @@ class Desk:
     library: LibraryController
     checkpoints: CheckpointController
     what_ifs: WhatIfController
+    devices: DeviceController
     folders: list[str]
     said: list[Announcement | None]
 
@@ -66,12 +69,13 @@ def make(settings: Settings) -> Desk:
     schedules = ScheduleController(models, engine, parent)  # type: ignore[arg-type]
     library = LibraryController(models, engine, settings, parent)  # type: ignore[arg-type]
     what_ifs = WhatIfController(models, engine, schedules, parent)  # type: ignore[arg-type]
+    devices = DeviceController(models, engine, settings, controller, look_here=lambda: device_samples.HERE)  # type: ignore[arg-type]
     models.setParent(parent)
-    found = Desk(parent, models, engine, controller, schedules, library, checkpoints, what_ifs, [], [])
+    found = Desk(parent, models, engine, controller, schedules, library, checkpoints, what_ifs, devices, [], [])
     for taker in (found.folders.append, checkpoints.set_workspace, schedules.set_workspace, library.set_workspace):
         controller.workspace_chosen.connect(taker)
     controller.platform_left.connect(schedules.leave_place)
-    for announcer in (controller, checkpoints, library):
+    for announcer in (controller, checkpoints, library, devices):
         announcer.announced.connect(found.said.append)
     found.tell(events.EngineReady(seconds=1.0, pid=1))
     return found

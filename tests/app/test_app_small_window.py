@@ -37,7 +37,9 @@ def test_every_plot_is_named(small: Studio, qtbot: QtBot) -> None:
     assert plots._choice.shown == "All tasks" and plots._horizontal.shown == "over time"
 
 
-@pytest.mark.parametrize("name", ["tasks", "network", "schedules", "what-if", "failures", "library", "checkpoints"])
+@pytest.mark.parametrize(
+    "name", ["tasks", "network", "schedules", "what-if", "failures", "library", "checkpoints", "devices"]
+)
 def test_no_panel_scrolls_to_the_side(small: Studio, qtbot: QtBot, name: str) -> None:
     small.models.checkpoints.set_listing(checkpoint_samples.listing("/w"))
     small.window.show_panel(name)
