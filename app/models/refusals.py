@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from app.translation import later, tr
 from tcl_core.checkpoint_events import WorkspaceListed
+from tcl_core.device_events import DeviceSeen
 from tcl_core.events import Event, Notice, Refused
 from tcl_core.schedule_events import ScheduleRefused
 from tcl_core.what_if_events import WhatIfRefused
@@ -33,6 +34,8 @@ def in_the_windows_words(event: Event) -> Event:
             return replace(event, sentence=_reworded(event.sentence))
         case WorkspaceListed():
             return replace(event, problem=_reworded(event.problem))
+        case DeviceSeen():
+            return replace(event, look=replace(event.look, sentence=_reworded(event.look.sentence)))
     return event
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from app.models.refusals import in_the_windows_words
 from tcl_core.checkpoint_events import WorkspaceListed
+from tcl_core.device_events import DeviceSeen
+from tcl_core.devices import DeviceLook, DeviceState
 from tcl_core.domain import Stage
 from tcl_core.events import Event, Notice, PhaseChanged, Refused
 from tcl_core.schedule_events import ScheduleRefused
@@ -38,6 +40,10 @@ ASKED, TOLD = "choose another folder with --workspace.", "choose another folder 
     [
         (ScheduleRefused(at=0.0, request=3, sentence=ASKED), ScheduleRefused(at=0.0, request=3, sentence=TOLD)),
         (Notice(at=0.0, sentence=ASKED), Notice(at=0.0, sentence=TOLD)),
+        (
+            DeviceSeen(at=0.0, look=DeviceLook(address="a:1", state=DeviceState.UNFIT, sentence=ASKED)),
+            DeviceSeen(at=0.0, look=DeviceLook(address="a:1", state=DeviceState.UNFIT, sentence=TOLD)),
+        ),
         (WhatIfRefused(at=0.0, request=3, sentence=ASKED), WhatIfRefused(at=0.0, request=3, sentence=TOLD)),
         (
             WorkspaceListed(at=0.0, workspace="/w--workspace", problem=ASKED),
