@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType, ModuleType
-from typing import Final
+from typing import Any, Final
 
 _PACKAGE: Final = "tvm.s_tir.tensor_intrin"
 _OF_PROCESSORS: Final = {"x86_64": "x86", "AMD64": "x86", "aarch64": "arm_cpu", "arm64": "arm_cpu"}
@@ -29,13 +29,20 @@ _ALL_PROCESSORS: Final = ("x86", "arm_cpu", "riscv_cpu")
 _importing = threading.Lock()
 
 
-def import_tensor_intrinsics(kind: str) -> None:
-    """Register the tensor intrinsics of `kind` ("cuda", or "llvm" for this machine's processor) in this process.
+def import_intrinsics_of(target: Any) -> None:
+    """Register the tensor intrinsics that schedules for a target (`tvm.target.Target`) may name, in this process."""
+    import_tensor_intrinsics(str(target.kind.name), str(target.attrs.get("mtriple", "")))
 
-    Idempotent and thread-safe.
+
+def import_tensor_intrinsics(kind: str, triple: str = "") -> None:
+    """Register the tensor intrinsics of `kind` ("cuda" or "llvm") in this process. Idempotent and thread-safe.
+
+    Args:
+        triple: of the code; "" for this machine's processor.
     """
     with _importing:
-        names = [f"{_PACKAGE}.{name}" for name in _modules(kind, platform.machine())]
+        machine = triple.partition("-")[0] or platform.machine()
+        names = [f"{_PACKAGE}.{name}" for name in _modules(kind, machine)]
         if all(name in sys.modules for name in names):
             return
         # TVM first and unpatched: what it pulls in may ask `getmodule` about files that are only half imported.

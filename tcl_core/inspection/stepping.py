@@ -72,8 +72,8 @@ def read_trace(module_json: str, trace_json: str) -> tuple[Trace, Schedule]:
         UserError: the trace does not apply, because another version of TVM made it.
     """
     if "Tensorize" in trace_json:
-        for kind in ("llvm", "cuda"):
-            import_tensor_intrinsics(kind)
+        for kind, triple in (("llvm", "x86_64"), ("llvm", "aarch64"), ("cuda", "")):
+            import_tensor_intrinsics(kind, triple)
     # A trace's JSON is only read by applying it; the second application is the one that is watched. Each to a module of
     # its own, as a schedule may write into it (`space.recipes.Recipe.spoils`).
     modules = (read_module(module_json) for _ in range(2))

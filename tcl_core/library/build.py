@@ -26,7 +26,7 @@ from tcl_core.libraries import LibraryTask
 from tcl_core.llvm_pipeline import LLVM_PIPELINE
 from tcl_core.onnx_names import names_as_identifiers
 from tcl_core.own_operators import read_module
-from tcl_core.tvm_import import import_tensor_intrinsics
+from tcl_core.tvm_import import import_intrinsics_of
 
 _SCHEDULED = "tirx.is_scheduled"
 """Attribute that `MetaScheduleApplyDatabase` gives to the functions it replaced; not those whose record silently does
@@ -157,7 +157,7 @@ def _commit_first(database: Any, task: Task, records: Sequence[Record], target: 
 def _commit(database: Any, task: Task, record: Record, target: Any) -> bool:
     """Put a record into the database, unless its trace does not apply (any more)."""
     if "Tensorize" in record.trace_json:
-        import_tensor_intrinsics(str(target.kind.name))
+        import_intrinsics_of(target)
     # Each its own: a schedule may write into the module it is made from (`space.recipes.Recipe.spoils`).
     module, scheduled = (read_module(task.module_json) for _ in range(2))
     schedule = s_tir.Schedule(scheduled, seed=1, debug_mask="none", error_render_level="none")

@@ -20,7 +20,7 @@ from tcl_core.space.recipes import Recipe, recipes_of
 from tcl_core.space.sharing import may_stay_alone
 from tcl_core.space.traces import read_decisions, trace_json, with_decisions
 from tcl_core.thread_limits import thread_limits
-from tcl_core.tvm_import import import_tensor_intrinsics
+from tcl_core.tvm_import import import_intrinsics_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class DesignSpace:
     def __init__(self, task: Task, target_json: str, *, stock: bool = False) -> None:
         """With `stock`, all kernels with sums have MetaSchedule's own spaces: see `recipes_of`."""
         target = tvm.target.Target(json.loads(target_json))
-        import_tensor_intrinsics(str(target.kind.name))  # a `TuneContext` imports those of all targets otherwise
+        import_intrinsics_of(target)  # a `TuneContext` imports those of all targets otherwise
         self.task = task
         self._module = read_module(task.module_json)
         context = meta_schedule.TuneContext(

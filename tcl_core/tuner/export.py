@@ -65,11 +65,14 @@ def build_library(
     )
 
 
-def open_tuned(workspace: Workspace, name: str | None, platform: str | None = None, path: str | None = None) -> Opened:
+def open_tuned(
+    workspace: Workspace, name: str | None, platform: str | None = None, path: str | None = None, *, run_it: bool = True
+) -> Opened:
     """Open a network that was tuned in a workspace, as its newest run opened it; see `choose_network`, `newest_run`.
 
     Args:
         path: where its ONNX file lies now; None for where that run found it.
+        run_it: whether a device over the network that it was tuned on must answer.
 
     Raises:
         UserError: no such network, more than one and none named, the ONNX file changed or is gone, or all its records
@@ -80,7 +83,9 @@ def open_tuned(workspace: Workspace, name: str | None, platform: str | None = No
     config = run.config
     file = path or config.network
     require_file(network.name, file)
-    opened = open_on(read_network(file, config.network_config), _platform(workspace, run), config.network_config)
+    opened = open_on(
+        read_network(file, config.network_config), _platform(workspace, run, run_it), config.network_config
+    )
     if opened.imported.network.digest != network.digest:
         raise UserError(
             "network", f"{path or network.path} changed since it was tuned; restore it, or tune the changed network."
@@ -90,11 +95,13 @@ def open_tuned(workspace: Workspace, name: str | None, platform: str | None = No
     return opened
 
 
-def _platform(workspace: Workspace, run: RunRow) -> Platform:
+def _platform(workspace: Workspace, run: RunRow, run_it: bool) -> Platform:
     """Of a run. A library is built for a device that is off, too; it is just not checked there."""
     try:
         return resolve_platform(run.config.target, run.config.threads)
     except DeviceLost:
+        if run_it:
+            raise
         known = {platform.fingerprint: platform for platform in workspace.platforms()}
         return replace(known[run.platform], runnable=False)
 
@@ -135,7 +142,7 @@ def carry_out(command: LibraryCommand, cancel: CancelToken) -> Iterator[Event]:
     try:
         with Workspace.open(Path(command.workspace), create=False, read_only=True) as workspace:
             with cancel.abandonable():
-                opened = open_tuned(workspace, command.network, command.platform, command.path)
+                opened = open_tuned(workspace, command.network, command.platform, command.path, run_it=out is None)
             if out is None and not opened.platform.runnable:
                 raise UserError(
                     "library", f"This machine cannot run code for {opened.platform.name}; check it on one that has it."

@@ -13,11 +13,13 @@ from tcl_core import tvm_import
 
 _ON_ARM = platform.machine() in {"aarch64", "arm64"}
 _INTRINSICS = {False: ("dot_16x4_vnni", "dot_4x4_i8i8s32_neon"), True: ("dot_4x4_i8i8s32_neon", "dot_16x4_vnni")}
+_OTHER_TRIPLE = {False: "aarch64-linux-gnu", True: "x86_64-linux-gnu"}
 
-_FRESH = """
+_FRESH = (
+    """
 import inspect, sys
 original = inspect.getmodule
-from tcl_core.tvm_import import import_tensor_intrinsics
+from tcl_core.tvm_import import import_intrinsics_of, import_tensor_intrinsics
 calls = 0
 def counting(*arguments):
     global calls
@@ -35,8 +37,13 @@ assert TensorIntrin.get(other, allow_missing=True) is None
 assert TensorIntrin.get(CUDA, allow_missing=True) is None
 import_tensor_intrinsics("cuda")
 assert TensorIntrin.get(CUDA) is not None
+import_intrinsics_of(tvm.target.Target({"kind": "llvm", "mtriple": TRIPLE}))
+assert TensorIntrin.get(other) is not None
 print(calls)
-""".replace("CUDA", '"wmma_sync_16x16x16_f16f16f32"').replace("INTRINSICS", repr(_INTRINSICS[_ON_ARM]))
+""".replace("CUDA", '"wmma_sync_16x16x16_f16f16f32"')
+    .replace("INTRINSICS", repr(_INTRINSICS[_ON_ARM]))
+    .replace("TRIPLE", repr(_OTHER_TRIPLE[_ON_ARM]))
+)
 
 
 @pytest.mark.slow

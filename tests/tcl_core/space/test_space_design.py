@@ -130,3 +130,12 @@ def test_schedules_for_metaschedules_models(matmul_space: DesignSpace) -> None:
     candidates = [random_candidate(matmul_space.sketches[0], generator) for _ in range(3)]
     batch, legal = matmul_space.schedules(candidates)
     assert len(batch) == len(legal) == 3
+
+
+def test_another_architecture_has_sketches_of_its_own_that_replay(matmul_task: Task, softmax_task: Task) -> None:
+    target = {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "cortex-a72", "num-cores": 4}
+    generator = np.random.default_rng(0)
+    for task in (matmul_task, softmax_task):
+        space = DesignSpace(task, json.dumps(target))
+        for sketch in space.sketches:
+            assert isinstance(space.replay(random_candidate(sketch, generator)), Replay)

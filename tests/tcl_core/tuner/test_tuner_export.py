@@ -53,7 +53,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, cpu_platform: Platform) -> Stage:
     made = Stage()
     opened = opened_on(cpu_platform)
 
-    def open_tuned(_workspace: Workspace, _name: str, _platform: str | None, path: str | None) -> Any:
+    def open_tuned(_workspace: Workspace, _name: str, _platform: str | None, path: str | None, *, run_it: bool) -> Any:
         made.opened.append(path)
         return opened
 
@@ -151,7 +151,7 @@ def test_what_cannot_run_here_is_exported_but_not_checked(
     stage: Stage, place: dict[str, Any], cpu_platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = opened_on(replace(cpu_platform, runnable=False))
-    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform, path: elsewhere)
+    monkeypatch.setattr(export, "open_tuned", lambda _workspace, name, platform, path, *, run_it: elsewhere)
     for command in (VerifyLibrary(**place), TimeLibrary(**place)):
         with pytest.raises(UserError, match="cannot run code for test CPU"):
             obey(command)
@@ -262,7 +262,9 @@ def test_a_library_is_built_for_a_device_that_is_off(monkeypatch: pytest.MonkeyP
     run = SimpleNamespace(
         platform=cpu_platform.fingerprint, config=RunConfig(network=None, workspace="w", target="cpu@127.0.0.1:1")
     )
-    found = export._platform(workspace, run)
+    with pytest.raises(UserError, match="Nobody listens"):
+        export._platform(workspace, run, True)
+    found = export._platform(workspace, run, False)
     assert (found.fingerprint, found.target_json) == (cpu_platform.fingerprint, cpu_platform.target_json)
     assert (found.runnable, found.device) == (False, ""), "so nothing is checked"
 
@@ -276,4 +278,4 @@ def test_a_device_of_another_kind_is_refused_at_an_export(
     monkeypatch.setattr(export, "resolve_platform", refuse)
     run = SimpleNamespace(platform="p", config=RunConfig(network=None, workspace="w", target="cpu@pi:9090"))
     with pytest.raises(UserError, match="another TVM"):
-        export._platform(SimpleNamespace(), run)
+        export._platform(SimpleNamespace(), run, False)
