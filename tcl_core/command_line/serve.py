@@ -11,6 +11,7 @@ from tcl_core.command_line.output import Output
 from tcl_core.errors import UserError
 from tcl_core.hardware import device_server
 from tcl_core.hardware.device_pack import pack
+from tcl_core.versions import installed_versions
 
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
@@ -23,8 +24,10 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             raise UserError(
                 "device", f"{path} cannot be written ({error.strerror}); name another file with --pack."
             ) from error
+        versions = dict(installed_versions())
+        packages = " ".join(f"{name}=={versions[name]}" for name in ("apache-tvm", "apache-tvm-ffi"))
         output.result.print(
-            f"Copy {path} to the device. There: pip install apache-tvm psutil, then python3 {path.name} --port "
+            f"Copy {path} to the device. There: python3 -m pip install {packages} psutil, then python3 {path.name} --port "
             f"{arguments.port}",
             soft_wrap=True,
         )
