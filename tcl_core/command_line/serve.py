@@ -27,8 +27,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         versions = dict(installed_versions())
         packages = " ".join(f"{name}=={versions[name]}" for name in ("apache-tvm", "apache-tvm-ffi"))
         output.result.print(
-            f"Copy {path} to the device. There: python3 -m pip install {packages} psutil, then python3 {path.name} --port "
-            f"{arguments.port}",
+            f"Copy {path} to the device. There: python3 -m pip install {packages} psutil, then python3 {path.name} "
+            f"--port {arguments.port}",
             soft_wrap=True,
         )
         output.emit({"path": str(path)})

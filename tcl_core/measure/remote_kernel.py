@@ -2,7 +2,7 @@
 
 Each timing has a session of its own, which is a process on the device: a kernel that crashes or hangs takes that
 process with it and nothing else, and between two timings others may use the device. Shaking hands, sending and loading
-take about 60 ms on a local network.
+take 18 ms where the device is this machine itself (Zen 4).
 """
 
 from __future__ import annotations
