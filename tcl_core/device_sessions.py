@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from tcl_core.devices import FACTS, PEAKS, DeviceAddress, DeviceLook, DeviceState
 from tcl_core.errors import UserError, first_line
-from tcl_core.versions import installed_versions
 
 Answer = TypeVar("Answer")
 
@@ -135,6 +134,8 @@ def machine_of(address: DeviceAddress) -> Mapping[str, Any]:
     Raises:
         UserError: see `ask`; or it is a server of another kind, or of another TVM.
     """
+    from tcl_core.versions import installed_versions  # of its 20 ms no worker has any use
+
     found = ask(address, _facts)
     if found is None:
         raise UserError(

@@ -21,7 +21,7 @@ from tcl_core.command_line.option_texts import (
 )
 from tcl_core.config import COST_MODELS, SAMPLERS, TABLES, LibraryConfig
 from tcl_core.devices import FORMS
-from tcl_core.hardware.device_server import add_options
+from tcl_core.hardware.device_options import add_options
 
 BENCHES = ("throughput", "scoring", "quality", "time_to_quality", "end_to_end", "overhead", "scale", "window")
 BENCH_OPTIONS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 from pathlib import Path
 
 from tcl_core.command_line.output import Output
@@ -37,7 +36,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     try:
         device_server.serve(arguments)
     except (OSError, ValueError, OverflowError, RuntimeError) as error:
-        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        why = str(error.strerror if isinstance(error, OSError) and error.strerror else error).partition(" (while")[0]
         raise UserError(
             "device", f"This machine cannot be served at {arguments.host}:{arguments.port} ({why}); see --host, --port."
         ) from error

@@ -10,7 +10,14 @@ import tcl_core
 
 MODULES = (
     *("__init__", "devices", "errors", "tvm_threads"),
-    *("hardware/__init__", "hardware/cgroup", "hardware/detect", "hardware/device_server", "hardware/peaks"),
+    *(
+        "hardware/__init__",
+        "hardware/cgroup",
+        "hardware/detect",
+        "hardware/device_options",
+        "hardware/device_server",
+        "hardware/peaks",
+    ),
 )
 """What the server imports of the studio, without endings."""
 

@@ -25,9 +25,9 @@ from typing import Any
 import tcl_core
 from tcl_core.devices import BEGIN, FACTS, PEAKS
 from tcl_core.hardware import detect
+from tcl_core.hardware.device_options import add_options
 from tcl_core.tvm_threads import SPIN_COUNT, stay_apart_from_pool
 
-PORT = 9090
 _WAITING = 64
 _AS_MANY_AS_ASKED = 0
 """A mode of TVM's pool, for cores that are all alike."""
@@ -35,15 +35,6 @@ _AS_MANY_AS_ASKED = 0
 _LOG = logging.getLogger("device server")
 
 Serving = Callable[[socket.socket, Any, dict[str, float], Any], None]
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """What a device server can be told, on the command line of the studio and of the packed file alike."""
-    parser.add_argument("--host", default="0.0.0.0", metavar="H", help="the address it listens at (all of the machine)")
-    parser.add_argument("--port", type=int, default=PORT, metavar="P", help=f"the port it listens at ({PORT})")
-    parser.add_argument("--tracker", metavar="HOST:PORT", help="of TVM's RPC tracker, which is told of this device")
-    parser.add_argument("--key", metavar="K", help="what the tracker is to call devices of this kind")
-    parser.add_argument("--threads", type=int, metavar="N", help="most threads of a measurement; all cores by default")
 
 
 def serve(options: argparse.Namespace) -> None:

@@ -172,7 +172,7 @@ def test_a_device_tells_what_it_is(device: str, monkeypatch: pytest.MonkeyPatch)
     assert found["versions"].keys() == {"tcl-studio", "apache-tvm"}
     assert {"flops", "bandwidth_bytes_s"} == peaks_of(address, 1).keys()
 
-    monkeypatch.setattr(device_sessions, "installed_versions", lambda: (("apache-tvm", "0.1"),))
+    monkeypatch.setattr("tcl_core.versions.installed_versions", lambda: (("apache-tvm", "0.1"),))
     with pytest.raises(UserError, match=r"has apache-tvm .*, this machine 0\.1: install the same version there"):
         machine_of(address)
 

@@ -17,6 +17,7 @@ import pytest
 
 import tcl_core
 from tcl_core.hardware import device_server
+from tcl_core.hardware.device_options import add_options
 from tcl_core.hardware.device_pack import MODULES, pack
 
 
@@ -49,7 +50,7 @@ def test_a_bug_of_the_server_is_not_swallowed(tmp_path: Path) -> None:
 
 def options(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    device_server.add_options(parser)
+    add_options(parser)
     return parser.parse_args(arguments)
 
 
