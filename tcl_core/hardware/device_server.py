@@ -42,11 +42,11 @@ def serve(options: argparse.Namespace) -> None:
 
     Raises:
         OSError: the port is taken.
-        ValueError: a tracker without a key, or no address of one.
+        ValueError: a tracker without a key, or no address of one; more threads than cores.
         RuntimeError: no tracker answers there, for a minute.
     """
     tracker = _tracker(options.tracker, options.key)
-    threads = options.threads or detect.detect().cores
+    threads = _threads(options.threads)
     # Read once, when a session's pool of threads starts.
     os.environ["TVM_NUM_THREADS"] = str(threads)
     os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = SPIN_COUNT
@@ -76,6 +76,13 @@ def _listening(host: str, port: int) -> socket.socket:
     sock = socket.create_server((host, port), backlog=_WAITING)
     sock.settimeout(None)
     return sock
+
+
+def _threads(asked: int | None) -> int:
+    cores = detect.detect().cores
+    if asked is not None and not 1 <= asked <= cores:
+        raise ValueError(f"{asked} threads were asked for, of 1 to {cores} that this machine has")
+    return asked or cores
 
 
 def _tracker(text: str | None, key: str | None) -> tuple[str, int] | None:

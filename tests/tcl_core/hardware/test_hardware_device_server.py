@@ -61,6 +61,12 @@ def test_a_tracker_wants_an_address_and_a_key() -> None:
         device_server.serve(options("--tracker", "desk:9190"))
 
 
+@pytest.mark.parametrize("threads", ["0", "-1", "100000"])
+def test_threads_are_those_that_the_machine_has(threads: str) -> None:
+    with pytest.raises(ValueError, match=rf"{threads} threads were asked for, of 1 to \d+"):
+        device_server.serve(options("--threads", threads))
+
+
 def test_the_pack_holds_all_that_its_modules_import() -> None:
     packed = {f"tcl_core.{module.replace('/', '.')}".removesuffix(".__init__") for module in MODULES}
     for module in MODULES:
