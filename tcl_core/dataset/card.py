@@ -61,7 +61,12 @@ def _of(dataset: Dataset, platform: str | None = None) -> list[Measured]:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part:,} ({part / whole:.1%})" if whole else "0"
+    return f"{part:,} ({_percent(part / whole, 1)})" if whole else "0"
+
+
+def _percent(share: float, decimals: int = 0) -> str:
+    """As all the project writes it: a space before the sign."""
+    return f"{100 * share:.{decimals}f} %"
 
 
 def _summary(dataset: Dataset) -> list[str]:
@@ -184,7 +189,7 @@ def _noise(dataset: Dataset) -> list[str]:
 
 def _spread(noise: Noise) -> tuple[str, str, str, str]:
     log2 = (f"{noise.log2_median:.3f}", f"{noise.log2_p90:.3f}")
-    return (*log2, f"{noise.relative_median:.1%}", f"{noise.relative_p90:.1%}")
+    return (*log2, _percent(noise.relative_median, 1), _percent(noise.relative_p90, 1))
 
 
 def _how_measured(measure: MeasureConfig) -> list[str]:
@@ -192,7 +197,7 @@ def _how_measured(measure: MeasureConfig) -> list[str]:
         "## How it was measured",
         "",
         "Candidates are distinct draws from a task's sketches, and mutations of the fastest quarter of them "
-        f"({CollectConfig.bred:.0%} of a pool unless it was asked for otherwise), replayed, postprocessed and "
+        f"({_percent(CollectConfig.bred)} of a pool unless it was asked for otherwise), replayed, postprocessed and "
         "deduplicated by structural hash. They are compiled side by side and timed one at a time on "
         "seeded random arguments: one run to warm up, then a quick one. A candidate whose quick run is slower than "
         f"{measure.cutoff:g} times the best of its task so far is cut off there and keeps that one latency. The others "

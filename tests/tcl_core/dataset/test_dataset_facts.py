@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import tcl_core
 from tcl_core.config import CAREFUL, MeasureConfig
-from tcl_core.dataset import Split, assign_splits, bundled_dataset_path, data_card, measure_noise
+from tcl_core.dataset import Split, assign_splits, bundled_dataset_path, data_card, measure_noise, read_dataset
 from tcl_core.errors import UserError
 
 NAMES = st.sets(st.text("abcdef", min_size=1, max_size=4), max_size=20)
@@ -83,7 +84,8 @@ def test_the_card_tells_what_is_there() -> None:
     assert "| net | train | 1 | 0 | net.onnx |" in lines
     assert r"| held\|out | test | 1 | 0 | held\|out.onnx |" in lines
     assert "0 of the 1 tasks of the training networks are trained on" in card
-    assert "| all | 1 | 1.000 | 1.000 | 100.0% | 100.0% |" in lines
+    assert "| all | 1 | 1.000 | 1.000 | 100.0 % | 100.0 % |" in lines
+    assert "| A CPU | 3 | 1 (33.3 %) | 0 (0.0 %) |" in lines
     assert "1.75 times the best" in card
     assert "visited" not in card
     assert "And so on." in lines
@@ -98,6 +100,15 @@ def test_the_card_of_a_dataset_without_repeats_or_failures() -> None:
     assert f"visited {CAREFUL.visits} times so" in card
     assert "are timed once, each over at least 5 ms" in card
     assert "failed at" not in card
+    assert not re.search(r"\d%", card), "a space before the sign, as everywhere"
+
+
+def test_the_card_that_ships_writes_shares_as_the_generator_does() -> None:
+    lines = (bundled_dataset_path() / "README.md").read_text(encoding="utf-8").splitlines()
+    computed = data_card(read_dataset(bundled_dataset_path())).splitlines()
+    shares = [line for line in computed if re.search(r"\d *%", line)]
+    assert len(shares) > 5
+    assert set(shares) <= set(lines)
 
 
 def test_the_room_loads_pyarrow_only_when_it_is_needed() -> None:
