@@ -63,7 +63,7 @@ class Controller(QObject):
         self._asked_before: str | None = None
         self._target = ""
         self._listed_for: tuple[str, FixedInputs] | None = None
-        self._wanted: tuple[str | None, str, int | None, FixedInputs] | None = None
+        self._order: events.OpenNetwork | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
         self._reopened: events.NetworkOpened | None = None
@@ -84,21 +84,23 @@ class Controller(QObject):
     def open_network(
         self, path: str | None, target: str = "cpu", threads: int | None = None, fixed: FixedInputs = NOTHING_FIXED
     ) -> None:
-        """Open an ONNX file, None for the bundled sample. While another is being opened, the last wish wins."""
+        """Open an ONNX file, None for the bundled sample. Another that is being opened is left off at once."""
         run = self._models.run
-        if run.activity is Activity.OPENING:
-            self._wanted = (path, target, threads, fixed)
-            self._after_opening = None  # the run was asked for with the wish before
-            return
         if held := wording.opening_held(run.activity):
             self._announce(Mood.WARN, held)
             return
+        order = events.OpenNetwork(path=path, target=target, threads=threads, shapes=fixed.shapes, values=fixed.values)
+        if run.activity is Activity.OPENING:
+            if order == self._order:
+                self._after_opening = None  # a run was asked for with the wish before
+                return
+            self._leave_off_opening()
         self._asked_before, self._opening, self._target = self._opening, path, target
+        self._order = order
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
         self.announced.emit(None)
-        opening = events.OpenNetwork(path=path, target=target, threads=threads)
-        self._engine.send(replace(opening, shapes=fixed.shapes, values=fixed.values))
+        self._engine.send(order)
         run.announce()
 
     def tune_sample(self, request: RunRequest) -> None:
@@ -165,9 +167,7 @@ class Controller(QObject):
         """Stop a run, at a second call also what the engine does after the first; or leave off opening a network."""
         run = self._models.run
         if run.activity is Activity.OPENING:
-            self._opening = self._asked_before
-            # While it imports it listens to nobody, for seconds at a time, and it has nothing to lose.
-            self._engine.abandon(tr("Opening {opening_name} was stopped.", opening_name=run.opening_name))
+            self._leave_off_opening()
         if run.busy:
             # A library that is being built is not left in the middle for a first stop.
             patient = run.stage is Stage.LIBRARY and run.activity is not Activity.STOPPING
@@ -214,7 +214,7 @@ class Controller(QObject):
         run = self._models.run
         was_busy = run.busy
         self._settle()
-        self._wanted = self._after_opening = None
+        self._after_opening = None
         run.engine = EngineHealth.STARTING if loss.restarting else EngineHealth.DOWN
         kept = tr(" Everything measured is kept.") if was_busy else ""
         run.outcome = tr("Ended by force.") if loss.forced else tr("The engine was lost.") if was_busy else run.outcome
@@ -237,8 +237,6 @@ class Controller(QObject):
     def _network_opened(self, event: events.NetworkOpened) -> None:
         if self._models.run.busy:
             self._reopened = event  # for its target and inputs; `RunStarted` follows and brings the tasks it names
-            return
-        if self._open_next_wish():
             return
         models = self._models
         kept = models.run.opened is None or self._opening == self._path
@@ -307,11 +305,9 @@ class Controller(QObject):
 
     def _refused(self, event: events.Refused) -> None:
         self._log(EntryKind.REFUSED, event.sentence, at=event.at)
-        was_opening = self._models.run.activity is Activity.OPENING
         self._settle()
-        if not (was_opening and self._open_next_wish()):
-            self._after_opening = None
-            self._announce(Mood.BAD, event.sentence)
+        self._after_opening = None
+        self._announce(Mood.BAD, event.sentence)
 
     def _crashed(self, event: events.Crashed) -> None:
         was_busy = self._models.run.busy
@@ -324,7 +320,7 @@ class Controller(QObject):
             log_path=event.log_path,
         )
         self._log(EntryKind.CRASHED, sentence, failure.message, at=event.at)
-        self._wanted = self._after_opening = None
+        self._after_opening = None
         if was_busy:
             self._announce(Mood.BAD, sentence, WayOn.CONTINUE_RUN, tr("Continue the run"))
         else:
@@ -348,15 +344,12 @@ class Controller(QObject):
         self._models.run.settle()
         self._models.tasks.set_active("")
 
-    def _open_next_wish(self) -> bool:
-        """Open the network that was asked for while another was being opened."""
-        if self._wanted is None:
-            return False
-        wish, self._wanted = self._wanted, None
+    def _leave_off_opening(self) -> None:
+        """The network that is being opened is not any more; `take_loss` has settled everything by the return."""
         self._opening = self._asked_before
-        self._settle()
-        self.open_network(*wish)
-        return True
+        # While it imports it listens to nobody, for seconds at a time, and it has nothing to lose.
+        sentence = tr("Opening {opening_name} was stopped.", opening_name=self._models.run.opening_name)
+        self._engine.abandon(sentence)
 
     def _folder(self, folder: str) -> str:
         """The folder, or the usual one of the network on screen where that is ""."""

@@ -134,7 +134,7 @@ def of_workspace_left(sentence: str, workspace: str) -> str:
 
 
 def opening_held(activity: Activity) -> str:
-    """Why no network can be opened now; "" when one can, if only after the one that is being opened."""
+    """Why no network can be opened now; "" when one can, in place of one that is being opened, too."""
     if activity in BUSY:
         return tr("Stop the run before another network is opened.")
     working = {

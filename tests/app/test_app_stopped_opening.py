@@ -63,6 +63,36 @@ def test_stop_leaves_off_opening_and_another_network_can_be_opened(
     assert {log.entry(row).kind for row in range(log.rowCount())} == {EntryKind.NOTICE}
 
 
+@pytest.mark.parametrize("earlier", [None, "resnet"])
+def test_another_network_is_opened_at_once(open_studio: Open, qtbot: QtBot, earlier: str | None) -> None:
+    studio = open_studio(studio_engines.importing)
+    window, run, log = studio.window, studio.models.run, studio.models.log
+    if earlier is not None:
+        window.open_requested.emit(f"/networks/{earlier}.onnx")
+        qtbot.waitUntil(lambda: run.activity is Activity.READY, timeout=WAIT_MS)
+    window.open_requested.emit(LARGE)
+    qtbot.waitUntil(lambda: log.rowCount() > 0, timeout=WAIT_MS)
+    engine = studio.engine.engine_pid
+    window.open_requested.emit("/networks/other.onnx")
+    assert run.activity is Activity.OPENING and run.opening_name == "other.onnx"
+    assert not window.banner.isVisible(), "nobody asked for a stop"
+    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.name == "other", timeout=WAIT_MS)
+    assert run.activity is Activity.READY and run.engine is EngineHealth.READY
+    assert studio.engine.engine_pid != engine
+    sentences = [log.entry(row).sentence for row in range(log.rowCount())]
+    assert "Opening large.onnx was stopped." in sentences
+
+
+def test_a_network_that_is_being_opened_is_not_begun_anew(desk: Desk) -> None:
+    desk.controller.open_network(LARGE)
+    sent = len(desk.engine.sent)
+    desk.controller.open_network(LARGE)
+    assert len(desk.engine.sent) == sent
+    assert not any(said is not None for said in desk.said)
+    desk.controller.open_network(LARGE, threads=1)
+    assert desk.engine.sent[-1] == events.OpenNetwork(path=LARGE, threads=1)
+
+
 def test_what_was_to_follow_does_not(desk: Desk) -> None:
     shown = desk.models.run.opened
     desk.controller.tune_sample(request_of(recorded_run.config()))
@@ -81,7 +111,6 @@ def test_the_form_is_about_the_network_that_was_asked_for_before(desk: Desk) -> 
     desk.open("/n/net.onnx", recorded_run.opened(replace(recorded_run.NETWORK, path="/n/net.onnx")))
     desk.controller.open_network(LARGE)
     desk.controller.open_network("/n/next.onnx")
-    desk.tell(recorded_run.opened())  # the large one, which is not wished for any more
     desk.controller.stop_run()
     assert desk.controller.asked_path == "/n/net.onnx"
     assert desk.models.run.opened is not None and desk.models.run.opened.network.path == "/n/net.onnx"
