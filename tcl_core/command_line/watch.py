@@ -59,7 +59,7 @@ class RunWatch:
                 self._names |= {task.key: task.name for task in event.tasks}
                 self._line(f"{event.network.name}: {len(event.tasks)} tasks on {event.platform.name}")
             case RunStarted() if event.resumed_records:
-                self._line(f"continuing with {event.resumed_records} records of earlier runs")
+                self._line(f"continuing with {event.resumed_records} records of the workspace")
             case PhaseChanged():
                 self._phase = " ".join(filter(None, (event.stage.value, self._names.get(event.task_key), event.detail)))
                 self._update()

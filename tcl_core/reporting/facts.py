@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from tcl_core.config import RunConfig
-from tcl_core.domain import Failure, Network, Platform, Record, Task
+from tcl_core.domain import Failure, Network, Platform, Record, Source, Task
 from tcl_core.libraries import LibraryReport
 from tcl_core.store import RunRow, Workspace
 from tcl_core.store.run_choice import choose_run
 
 _OF_THE_MACHINE = frozenset({"network", "workspace"})
 """Settings without a usual value."""
+
+_OF_NO_RUN = frozenset({Source.IMPORTED, Source.COLLECTED})
+"""Records that came after a run began, if at all, when its process had ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class TaskFacts:
 
     Attributes:
         trials, failed: of this run.
-        earlier: records of earlier runs.
+        earlier, imported: records of before the run: measured in this workspace, and taken from a database.
         best_s: latency of the best record in seconds, None without a success.
         share: of the sum of weight x best over all tasks, in [0, 1].
         fallback: why it runs untuned in the library, "" where it does not, None without a library.
@@ -34,6 +37,7 @@ class TaskFacts:
     trials: int
     failed: int
     earlier: int
+    imported: int
     best_s: float | None
     share: float | None
     fallback: str | None
@@ -102,6 +106,11 @@ class RunFacts:
     library: LibraryReport | None
     checked_since: bool
 
+    @property
+    def imported(self) -> int:
+        """Records of all tasks that were taken from a database before the run."""
+        return sum(one.imported for one in self.tasks)
+
 
 def read_run(
     workspace: Workspace, number: int | None, network: str | None, library: LibraryReport | None = None
@@ -123,7 +132,8 @@ def read_run(
     keys = {task.key for task in tasks}
     known = workspace.records(platform=run.platform, network_digest=run.network_digest)
     end_at = _end_at(workspace, run)
-    records = [one for one in known if one.candidate.task_key in keys and one.measured_at <= end_at]
+    among = [one for one in known if one.candidate.task_key in keys and one.measured_at <= end_at]
+    records = [one for one in among if one.measured_at < run.started_at or one.source not in _OF_NO_RUN]
     own = [record for record in records if record.measured_at >= run.started_at]
     since = run.library is None or run.ended_without
     shown = library or run.library if since else run.library
@@ -152,7 +162,8 @@ def _end_at(workspace: Workspace, run: RunRow) -> float:
 def _task_facts(
     tasks: Sequence[Task], records: Sequence[Record], own: Sequence[Record], library: LibraryReport | None
 ) -> tuple[TaskFacts, ...]:
-    total, trials = (Counter(one.candidate.task_key for one in some) for some in (records, own))
+    taken = [one for one in records if one.source is Source.IMPORTED]
+    total, trials, imported = (Counter(one.candidate.task_key for one in some) for some in (records, own, taken))
     failed = Counter(one.candidate.task_key for one in own if one.failure is not None)
     bests: dict[str, float] = {}
     for key, latency_s in _successes(records):
@@ -164,7 +175,8 @@ def _task_facts(
             task=task,
             trials=trials[task.key],
             failed=failed[task.key],
-            earlier=total[task.key] - trials[task.key],
+            earlier=total[task.key] - trials[task.key] - imported[task.key],
+            imported=imported[task.key],
             best_s=bests.get(task.key),
             share=task.weight * bests[task.key] / whole_s if task.key in bests else None,
             fallback=used[task.key].fallback if task.key in used else None,
@@ -214,7 +226,7 @@ def _best_so_far(tasks: Sequence[Task], records: Sequence[Record], run: RunRow) 
             elapsed_s = max(0.0, record.measured_at - run.started_at)
             estimate_s = sum(weights[known] * best_s for known, best_s in bests.items())
             if points and points[-1][0] == elapsed_s:
-                points.pop()  # what earlier runs knew is one point, at 0
+                points.pop()  # what was known before is one point, at 0
             points.append((elapsed_s, estimate_s))
     last_s = max((record.measured_at - run.started_at for record in records), default=0.0)
     end_s = run.finished_at - run.started_at if run.finished_at is not None else last_s

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import library_samples
 import pytest
 
+from tcl_core.domain import Source
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryReport
 from tcl_core.reporting.facts import RunFacts, read_run
 from tcl_core.store import Workspace
+from tests.tcl_core.reporting.conftest import measured
 
 
 def read(folder: Path, number: int | None, library: LibraryReport | None = None) -> RunFacts:
@@ -27,6 +30,18 @@ def test_only_the_runs_own_records_are_counted(folder: Path) -> None:
         (3, 1, 0),
         (0, 0, 0),
     ]
+
+
+def test_imported_records_are_of_no_run(folder: Path) -> None:
+    with Workspace.open(folder) as workspace:
+        for number, after_s, latency_s in ((20, 120.0, 7e-4), (21, 121.0, 9e-4), (22, 190.0, 1e-4)):
+            workspace.add_record(replace(measured(number, after_s, latency_s), source=Source.IMPORTED))
+    before = read(folder, 1)
+    assert before.imported == 0 and before.tasks[0].best_s == 2e-3
+    facts = read(folder, 2)
+    first = facts.tasks[0]
+    assert (first.trials, first.earlier, first.imported, facts.imported) == (1, 5, 2, 2)
+    assert (facts.trials, first.best_s) == (1, 7e-4), "what was imported after the run was interrupted is not its"
 
 
 def test_the_best_are_those_at_the_runs_end_with_their_share(folder: Path) -> None:
