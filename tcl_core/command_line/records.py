@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from tcl_core.command_line.output import Output
 from tcl_core.domain import Record
+from tcl_core.errors import UserError
 from tcl_core.latencies import microseconds
 
 _SHOWN = 40
@@ -45,9 +47,17 @@ def _export(arguments: argparse.Namespace, output: Output) -> None:
 
 def _import(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.store import Workspace, import_records
+    from tcl_core.store.workspace import DATABASE
     from tcl_core.training.platform_choice import choose_platform
 
-    with Workspace.open(Path(arguments.workspace), create=False) as workspace:
+    folder = Path(arguments.workspace)
+    if not (folder.is_file() or (folder / DATABASE).exists()):
+        raise UserError(
+            "workspace",
+            f"There is no workspace in {folder}, and records are taken only for tasks that one knows; tune their "
+            f"network into it first, `main.py tune NETWORK.onnx --workspace {shlex.quote(str(folder))}`, then import.",
+        )
+    with Workspace.open(folder, create=False) as workspace:
         platform = choose_platform(workspace, arguments.platform)
         outcome = import_records(workspace, Path(arguments.imported), platform=platform.fingerprint)
     for failure in outcome.failures:

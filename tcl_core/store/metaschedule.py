@@ -267,7 +267,9 @@ def _task_at(workloads: list[Task | None], index: object) -> Task:
         raise _Unusable("broken line", f"there is no workload {index!r}")
     task = workloads[index]
     if task is None:
-        raise _Unusable("unknown task", f"no network in the workspace has the task of workload {index}")
+        raise _Unusable(
+            "unknown task", f"no network in the workspace has the task of workload {index}; tune its network there"
+        )
     return task
 
 

@@ -97,6 +97,21 @@ def test_records_go_to_metaschedule_and_come_back(tmp_path: Path, capsys: pytest
     assert "no platform beef" in sentence(capsys, *line[:-1], "beef")
 
 
+@pytest.mark.parametrize("made", [False, True])
+def test_records_for_a_folder_without_a_workspace_say_how_it_gets_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], made: bool
+) -> None:
+    folder = tmp_path / "my records"
+    if made:
+        folder.mkdir()
+    told = sentence(capsys, "records", "--workspace", str(folder), "--import", str(tmp_path))
+    assert f"`main.py tune NETWORK.onnx --workspace '{folder}'`, then import." in told
+    assert folder.exists() is made and not (made and [*folder.iterdir()])
+    file = tmp_path / "file"
+    file.touch()
+    assert "is a file" in sentence(capsys, "records", "--workspace", str(file), "--import", str(tmp_path))
+
+
 def test_doctor_gives_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["doctor", "--json"]) == 0
     checks = json.loads(capsys.readouterr().out)["checks"]
