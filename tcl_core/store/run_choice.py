@@ -13,7 +13,8 @@ from tcl_core.store.workspace import Workspace
 def choose_network(workspace: Workspace, name: str | None) -> Network:
     """The network of that name or digest; for None the one whose name is the only one.
 
-    Of several of one name (of other shapes, or of another file) it is the one tuned last.
+    Of several of one name (of other shapes, or of another file) it is the one tuned last. A name that none has any more
+    is looked for among the files that runs were of: the same network in a file of another name has that name since.
 
     Raises:
         UserError: none, or several names and none given.
@@ -25,10 +26,14 @@ def choose_network(workspace: Workspace, name: str | None) -> Network:
     held = ", ".join(names)
     if name is None and len(names) > 1:
         raise UserError("workspace", f"This workspace holds several networks ({held}); choose one with --network.")
+    runs = workspace.runs()
     found = {network.digest: network for network in networks if name in {None, network.name, network.digest}}
     if not found:
+        of_its_file = {run.network_digest for run in runs if _file_name(run) == name}
+        found = {network.digest: network for network in networks if network.digest in of_its_file}
+    if not found:
         raise UserError("workspace", f"This workspace holds no network named {name}; it holds {held}.")
-    tuned = [run.network_digest for run in workspace.runs() if run.network_digest in found]
+    tuned = [run.network_digest for run in runs if run.network_digest in found]
     return found[(tuned or list(found))[-1]]
 
 
@@ -85,5 +90,10 @@ def require_file(network: str, path: str | None) -> None:
 
 def _require_of(workspace: Workspace, run: RunRow, name: str | None) -> None:
     network = next(each for each in workspace.networks() if each.digest == run.network_digest)
-    if name not in {None, network.name, network.digest}:
+    if name not in {None, network.name, network.digest, _file_name(run)}:
         raise UserError("workspace", f"Run {run.id} is of {network.name}, not of {name}; name one of the two alone.")
+
+
+def _file_name(run: RunRow) -> str | None:
+    """What the network of a run was called then, None for the sample: a network has the name of its file."""
+    return None if run.config.network is None else Path(run.config.network).stem

@@ -62,6 +62,21 @@ def test_of_two_networks_of_a_name_the_one_tuned_last_is_meant_unless_a_digest_t
     assert choose_network(workspace, "d2").digest == "d2" and choose_run(workspace, None, "d2").id == 2
 
 
+def test_a_network_is_found_by_every_name_it_was_tuned_under(workspace: Workspace) -> None:
+    for name in ("first", "second"):
+        workspace.add_network(network("d1", name=name), (task("a1"),))
+        config = RunConfig(network=f"/n/{name}.onnx", workspace="w")
+        workspace.start_run(config, "d1", platform().fingerprint)
+    assert {choose_network(workspace, name).digest for name in ("first", "second", None)} == {"d1"}
+    assert [choose_run(workspace, None, "first").id, choose_run(workspace, 1, "first").id] == [2, 1]
+    with pytest.raises(UserError, match="no network named third; it holds second"):
+        choose_network(workspace, "third")
+    with pytest.raises(UserError, match="Run 2 is of second, not of first"):
+        choose_run(workspace, 2, "first")
+    workspace.add_network(network("d2", name="first"), (task("a1"),))
+    assert choose_network(workspace, "first").digest == "d2", "a network that has the name comes first"
+
+
 def test_the_newest_run_on_a_platform(two: Workspace) -> None:
     here = platform().fingerprint
     net = choose_network(two, "net")
