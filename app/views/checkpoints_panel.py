@@ -44,6 +44,8 @@ _WIDTHS: Mapping[int, int] = {
     CheckpointColumn.PLATFORM: 215,
 }
 _LEAST_NAME, _LEAST_PLATFORM = 150, 70
+_LEAVING = (CheckpointColumn.SIZE, CheckpointColumn.MODEL, CheckpointColumn.PLATFORM, CheckpointColumn.PAIRWISE)
+"""In a narrow window the details have them, and a box chooses the platform."""
 
 _SET, _UNSET = later("Set as default"), later("Unset default")
 _NO_PLATFORM = later("This workspace has no records of the platform it learned last; choose one of its platforms")
@@ -116,6 +118,7 @@ class CheckpointsPanel(QWidget):
         table.horizontalHeader().setMinimumSectionSize(48)
         table.set_widths(_WIDTHS)
         table.give_room(CheckpointColumn.NAME, _LEAST_NAME, (CheckpointColumn.PLATFORM, _LEAST_PLATFORM))
+        table.let_go(*_LEAVING)
         table.setItemDelegateForColumn(CheckpointColumn.NAME, self._lineage)
         self._stack.addWidget(self._empty)
         self._stack.addWidget(table)

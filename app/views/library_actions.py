@@ -17,7 +17,7 @@ from app.widgets.tolerance_fields import ToleranceFields
 
 RUNNERS = ((later("Python: run.py"), "run.py"), (later("C++: run.cpp"), "run.cpp"))
 """Files of a bundle that run its library, by how they are offered."""
-_WIDTH = 316
+_WIDTH = 292
 _NO_TOLERANCE = later("A tolerance is a number from 0, such as 1e-3.")
 _NOT_EXPORTED = later("Export the library first: a runner runs the bundle it lies in.")
 
@@ -61,6 +61,7 @@ class LibraryActions(QFrame):
         self.report_button = PastRunsButton(
             tr("HTML report"), tr("Write the report of a run: one file for any browser")
         )
+        self.report_button.setObjectName("narrow")
         self.copy_button = _button(
             tr("Copy runner"), tr("Copy the program that loads the exported library and runs it")
         )
@@ -150,5 +151,6 @@ class LibraryActions(QFrame):
 
 def _button(text: str, hint: str) -> QPushButton:
     made = QPushButton(text)
+    made.setObjectName("narrow")
     made.setToolTip(hint)
     return made

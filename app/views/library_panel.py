@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
@@ -31,6 +31,14 @@ from app.widgets.parts import EmptyState, label
 _LEAST_TABLE = 150
 """Height of tabs and table, in pixels: three contenders."""
 
+_LEAST_NAME = 100
+_TIMES_LEAVING = (5, 4, 2)
+"""Interval, verdict, which the headline tells as well, spread."""
+_TASKS_LEAVING = (1, 3)
+"""Weight, share, which the Tasks panel has as well."""
+_OUTPUTS_LEAVING = (5, 2, 3, 4)
+"""Elements, largest, relative error, elements outside: the verdict stays."""
+
 _HINT = later("At the end of a run the network is built, checked and timed here; Verify does it from earlier records.")
 
 
@@ -46,9 +54,14 @@ class LibraryPanel(QWidget):
         self._mark = QLabel()
         self._verdict = label("", wrap=True)
         self._coverage = label("", "muted", wrap=True)
-        self.times = _table(tr("Untuned, tuned and onnxruntime side by side"), library.times)
-        self.tasks = _table(tr("What every task runs in the library"), library.tasks)
-        self.outputs = _table(tr("The check of every output against onnxruntime"), library.outputs)
+        self.times = _table(tr("Untuned, tuned and onnxruntime side by side"), library.times, _TIMES_LEAVING)
+        self.tasks = _table(tr("What every task runs in the library"), library.tasks, _TASKS_LEAVING)
+        self.outputs = _table(tr("The check of every output against onnxruntime"), library.outputs, _OUTPUTS_LEAVING)
+        for table in (self.tasks, self.outputs):
+            # Names of tasks and outputs may be as long as the window is wide, and differ at their ends.
+            table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
+            table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+            table.give_room(0, _LEAST_NAME)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         # A panel that scrolls is as high as its parts would like to be, and a table likes more than three contenders.
@@ -108,9 +121,10 @@ class LibraryPanel(QWidget):
         self._coverage.setText(" ".join(filter(None, sentences)))
 
 
-def _table(name: str, model: RowTableModel[Any]) -> CopyTable:
+def _table(name: str, model: RowTableModel[Any], leaving: tuple[int, ...]) -> CopyTable:
     table = CopyTable(name)
     table.setModel(model)
     # Not the last one stretched: Qt would squeeze it where the others leave too little.
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    table.let_go(*leaving)
     return table

@@ -40,7 +40,9 @@ _WIDTHS: Mapping[int, int] = {
     TaskColumn.LIMIT: 80,
 }
 
-_LEAST_NAME = 225
+_LEAST_NAME = 185
+_LEAVING = (TaskColumn.INTENSITY, TaskColumn.FLOPS, TaskColumn.RATE)
+"""They say what a task is, and follow from its latency; what a person tunes by stays in a narrow window."""
 _LEAST_FACTS, _LEAST_FILTER = 320, 130
 """Beside the network's name, which gives way: file names may be as long as the window is wide."""
 
@@ -100,6 +102,7 @@ class TaskPanel(QWidget):
         table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)
         table.set_widths(_WIDTHS)
         table.give_room(TaskColumn.TASK, _LEAST_NAME)
+        table.let_go(*_LEAVING)
         table.setItemDelegateForColumn(TaskColumn.LIMIT, self._limits)
         table.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed

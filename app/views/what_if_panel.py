@@ -30,6 +30,7 @@ from app.widgets.prediction_card import PredictionCard
 _NONE_MADE = later("Turn a decision and measure it: it is listed here, and kept as a record.")
 _CHANGED, _LEAST_CHANGED = 1, 80
 _WIDTHS = {0: 28, 2: 86, 3: 76, 4: 82}
+_OF_THE_BEST = 4
 
 
 class WhatIfPanel(QWidget):
@@ -79,6 +80,7 @@ class WhatIfPanel(QWidget):
         self.table.horizontalHeader().setMinimumSectionSize(28)
         self.table.set_widths(_WIDTHS)
         self.table.give_room(_CHANGED, _LEAST_CHANGED)
+        self.table.let_go(_OF_THE_BEST)
         self.open_button.setToolTip(tr("Show the selected what-if in the schedules panel"))
         self.take_button.setToolTip(tr("Turn the decisions to those of the selected what-if; this can be undone"))
 

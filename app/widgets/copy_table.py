@@ -1,18 +1,18 @@
-"""A read-only, sortable table whose selection is copied as tab-separated text."""
+"""A read-only, sortable table whose selection is copied as tab-separated text, and which fits a narrow window."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QToolTip, QWidget
 
 from app.text_scale import text_scale
 
 
 class CopyTable(QTableView):
-    """Whole rows are selected; Ctrl+C copies them with their headers."""
+    """Whole rows are selected; Ctrl+C copies them with their headers, columns that have no room too."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -31,6 +31,8 @@ class CopyTable(QTableView):
         shortcut.activated.connect(self.copy_selection)
         self._roomy: tuple[int, int] | None = None
         self._yielding: tuple[int, int, int] | None = None
+        self._leaving: tuple[int, ...] = ()
+        self._kept: dict[int, int] = {}
         self._making_room = False
         self.horizontalHeader().sectionResized.connect(self._section_resized)
 
@@ -49,7 +51,40 @@ class CopyTable(QTableView):
         self._roomy = column, round(least * scale)
         if yielding is not None:
             self._yielding = yielding[0], round(yielding[1] * scale), self.columnWidth(yielding[0])
-        self._make_room()
+        self._fit()
+
+    def let_go(self, *columns: int) -> None:
+        """Columns that are hidden where not all have room, the first of them first; a row's tool tip has them then."""
+        self._leaving = columns
+        self._fit()
+
+    def _fit(self) -> None:
+        if not self._making_room:
+            self._making_room = True
+            self._hide_what_has_no_room()
+            self._making_room = False
+            self._make_room()
+
+    def _hide_what_has_no_room(self) -> None:
+        """Nothing is touched that stays as it is: each change has Qt lay the table out anew, and ask for room again."""
+        least = {part[0]: part[1] for part in (self._roomy, self._yielding) if part is not None}
+        columns = range(self.horizontalHeader().count())
+        taken = {column: least.get(column, self._width_wanted(column)) for column in columns}
+        for column in self._leaving:
+            hidden = sum(taken.values()) > self.viewport().width()
+            if hidden:
+                taken[column] = 0
+            if hidden is not self.isColumnHidden(column):
+                self.setColumnHidden(column, hidden)
+
+    def _width_wanted(self, column: int) -> int:
+        """What a column is wide when it is shown, whether it is or not; of hidden ones Qt says 0."""
+        header = self.horizontalHeader()
+        by_contents = header.sectionResizeMode(column) is QHeaderView.ResizeMode.ResizeToContents
+        if not header.isSectionHidden(column):
+            # Of those by their contents the size follows later.
+            self._kept[column] = header.sectionSizeHint(column) if by_contents else header.sectionSize(column)
+        return max(self._kept[column], self.sizeHintForColumn(column)) if by_contents else self._kept[column]
 
     def _make_room(self) -> None:
         if self._roomy is None or self._making_room:
@@ -66,6 +101,9 @@ class CopyTable(QTableView):
         self._making_room = False
 
     def _section_resized(self, section: int, _before: int, width: int) -> None:
+        if self.horizontalHeader().sectionResizeMode(section) is QHeaderView.ResizeMode.ResizeToContents:
+            self._fit()  # nobody drags it: other columns may come and go
+            return
         if self._roomy is None or self._making_room or section == self._roomy[0]:
             return
         if self._yielding is not None and section == self._yielding[0]:
@@ -74,7 +112,29 @@ class CopyTable(QTableView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802  Qt's name
         super().resizeEvent(event)
-        self._make_room()
+        self._fit()
+
+    def viewportEvent(self, event: QEvent) -> bool:  # noqa: N802  Qt's name
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            hint = self._hint_at(event)
+            if hint:
+                QToolTip.showText(event.globalPos(), hint, self)
+                return True
+        return super().viewportEvent(event)
+
+    def _hint_at(self, event: QHelpEvent) -> str:
+        """The cell's tool tip and what the hidden columns say; "" where none is hidden."""
+        index, header = self.indexAt(event.pos()), self.horizontalHeader()
+        hidden = [column for column in range(header.count()) if header.isSectionHidden(column)]
+        if not index.isValid() or not hidden:
+            return ""
+        model = self.model()
+        lines = [str(index.data(Qt.ItemDataRole.ToolTipRole) or "")]
+        lines += (
+            f"{model.headerData(column, Qt.Orientation.Horizontal)}: {index.siblingAtColumn(column).data()}"
+            for column in hidden
+        )
+        return "\n".join(filter(None, lines))
 
     def copy_selection(self) -> None:
         """Put the selected rows on the clipboard, all rows when none is selected."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from app.models.tile_choices import factors_at, split_with
 from app.models.what_if_wording import name, ordinal
 from app.translation import tr
+from app.widgets.flow_layout import FlowLayout
 from app.widgets.parts import label
 from app.widgets.wheel import WheelPass
 from tcl_core.domain import Decision, DecisionKind
@@ -40,16 +41,13 @@ class DecisionEditor(QWidget):
         self._control = control
         self._value: Decision = control.values[0]
         self.boxes: list[QComboBox] = []
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
+        layout = FlowLayout(self, spacing=4)
         if control.kind is DecisionKind.TILE:
             self._add_factors(layout)
         else:
             self._add_choice(layout)
-        layout.addStretch()
 
-    def _add_factors(self, layout: QHBoxLayout) -> None:
+    def _add_factors(self, layout: FlowLayout) -> None:
         for place in range(len(self._control.values[0])):
             box = _Box(tr("{ordinal} factor, {name}", ordinal=ordinal(place + 1), name=name(self._control)))
             box.setMinimumWidth(_FACTOR_WIDTH)
@@ -65,7 +63,7 @@ class DecisionEditor(QWidget):
             layout.addWidget(box)
             self.boxes.append(box)
 
-    def _add_choice(self, layout: QHBoxLayout) -> None:
+    def _add_choice(self, layout: FlowLayout) -> None:
         box = _Box(name(self._control))
         box.setFixedWidth(_CHOICE_WIDTH)
         box.addItems(self._control.labels)

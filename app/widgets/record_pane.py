@@ -100,6 +100,7 @@ class RecordPane(QFrame):
         table.horizontalHeader().setMinimumSectionSize(28)
         table.set_widths(_TRACE_WIDTHS)
         table.give_room(TraceColumn.ARGUMENTS, _LEAST_ARGUMENTS)
+        table.let_go(TraceColumn.SCORE)
         table.verticalHeader().setDefaultSectionSize(24)
         tree.selectionModel().currentChanged.connect(self._choose_place)
         table.selectionModel().currentRowChanged.connect(self._choose_step)

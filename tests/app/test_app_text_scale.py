@@ -48,7 +48,8 @@ def test_large_text_widens_the_run_panel_columns_and_buttons(open_studio: Open, 
     header = table.horizontalHeader()
     for column in TaskColumn:
         words = str(table.model().headerData(column, header.orientation()))
-        assert header.fontMetrics().horizontalAdvance(words) < table.columnWidth(column), words
+        if not table.isColumnHidden(column):
+            assert header.fontMetrics().horizontalAdvance(words) < table.columnWidth(column), words
     window.show_panel("library")
     actions = window.library_panel.actions_
     for button in actions.findChildren(QPushButton):
