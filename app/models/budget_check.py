@@ -66,7 +66,11 @@ class BudgetCheck(QObject):
         span = _span(request, paces)
         if request.trials is not None and request.trials < least:
             return Verdict(
-                sentence=tr("{trials:,} trials leave tasks nearly untuned: {each}.", trials=request.trials, each=each),
+                sentence=tr(
+                    "With {trials}, tasks stay nearly untuned: {each}.",
+                    trials=quantities.trials(request.trials),
+                    each=each,
+                ),
                 enough=False,
             )
         if request.minutes is not None and paces:

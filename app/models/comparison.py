@@ -103,6 +103,8 @@ def compared(
 
 def relation(first: CheckpointFacts, second: CheckpointFacts, every: Sequence[CheckpointFacts]) -> str:
     """How two checkpoints are related, one sentence."""
+    if first.path == second.path:
+        return tr("Both sides show the same checkpoint: choose another on one of them.")
     if first.digest and first.digest == second.digest:
         return tr("Both hold the same: one is a copy of the other.")
     up, down = _line(first, every), _line(second, every)

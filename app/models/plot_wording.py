@@ -96,9 +96,9 @@ def roof_note(left_out: int) -> str:
 def best_card(trials: float, elapsed_s: float, latency_s: float) -> str:
     """A point of the line of the best latency so far."""
     return tr(
-        "{latency_s}\nafter {trials:,.0f} trials, {elapsed_s}",
+        "{latency_s}\nafter {trials}, {elapsed_s}",
         latency_s=quantities.latency(latency_s),
-        trials=trials,
+        trials=quantities.trials(round(trials)),
         elapsed_s=quantities.clock(elapsed_s),
     )
 

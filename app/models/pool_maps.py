@@ -96,7 +96,7 @@ def spread(shown: PoolMapped) -> str:
     """How much of the pool's spread the plane holds."""
     across, along = shown.explained
     if across + along == 0.0:
-        return tr("The cost model tells these candidates not apart: they all lie on one point.")
+        return tr("The cost model cannot tell these candidates apart: they all lie on one point.")
     return tr(
         "The two directions in which the cost model's embedding of the pool spreads most: "
         "they hold {across} and {along} of it, so that what lies close here may be "

@@ -240,10 +240,16 @@ class TaskTableModel(RowTableModel[TaskRow]):
             task.name,
             tr("{anchor} · {dtype} · loops {loops} (r: reduce)", anchor=task.anchor, dtype=task.dtype, loops=loops),
             tr("{flops}, {intensity:.1f} FLOP per byte", flops=quantities.flop(task.flops), intensity=task.intensity),
-            tr("best {best_s} after {trials} trials", best_s=quantities.latency(state.best_s), trials=state.trials),
+            tr(
+                "best {best_s} after {trials}",
+                best_s=quantities.latency(state.best_s),
+                trials=quantities.trials(state.trials),
+            ),
         ]
         if row.limit is not None:
-            lines.append(tr("The next run measures at most {limit:,} candidates of it.", limit=row.limit))
+            lines.append(
+                tr("The next run measures at most {candidates} of it.", candidates=quantities.candidates(row.limit))
+            )
         if task.key in self._left_out:
             lines.append(tr("The next run leaves it out: its box is not ticked."))
         if task.key == self._active:

@@ -94,11 +94,11 @@ class ComparisonPage(QWidget):
 
     def _list(self) -> None:
         readable = [one for one in self._checkpoints.checkpoints if not one.problem]
-        fresh = self.second.currentIndex() < 0
+        alone = self.second.count() < 2
         for picker in (self.first, self.second):
             picker.set_listed(readable)
-        if fresh and len(readable) > 1:
-            self.second.setCurrentIndex(1)
+        if alone and len(readable) > 1:
+            self.second.setCurrentIndex(int(self.first.currentIndex() == 0))
         self._refresh()
 
     def _refresh(self) -> None:

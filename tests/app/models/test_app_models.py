@@ -132,7 +132,11 @@ def test_a_task_has_a_budget_of_its_own_until_it_is_emptied(tasks: TaskTableMode
         assert tasks.setData(tasks.index(3, TaskColumn.LIMIT), 48)
     tasks.setData(tasks.index(5, TaskColumn.LIMIT), 1200)
     assert cell(tasks, 5, TaskColumn.LIMIT) == "1,200"
-    assert "at most 48 candidates" in str(cell(tasks, 3, TaskColumn.TASK, int(Qt.ItemDataRole.ToolTipRole)))
+    hint = int(Qt.ItemDataRole.ToolTipRole)
+    assert "at most 48 candidates" in str(cell(tasks, 3, TaskColumn.TASK, hint))
+    tasks.setData(tasks.index(3, TaskColumn.LIMIT), 1)
+    assert "at most 1 candidate of it" in str(cell(tasks, 3, TaskColumn.TASK, hint))
+    tasks.setData(tasks.index(3, TaskColumn.LIMIT), 48)
     assert tasks.task_trials == ((keys[3], 48), (keys[5], 1200))
     tasks.choose(keys[4:])
     assert tasks.task_trials == ((keys[5], 1200),), "a task that is left out needs none"

@@ -25,6 +25,11 @@ TEMPLATE = next(e.record for e in recorded_run.RecordedRun().events() if isinsta
 TASK = recorded_run.tasks(1)[0]
 
 
+def test_one_trial_is_one() -> None:
+    assert plot_wording.best_card(1.0, 3.0, 1e-3) == "1.00 ms\nafter 1 trial, 0:03"
+    assert plot_wording.best_card(1200.0, 3.0, 1e-3) == "1.00 ms\nafter 1,200 trials, 0:03"
+
+
 def record(key: str, latency_s: float | None, score: float | None = 0.5, **changes: object) -> Record:
     return replace(
         TEMPLATE,

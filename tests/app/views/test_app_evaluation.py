@@ -174,6 +174,20 @@ def test_two_checkpoints_side_by_side(models: StudioModels, panel: CheckpointsPa
     assert asked.args == [EvaluationRequest(names=("1", "2"))]
 
 
+def test_a_second_checkpoint_is_compared_with_the_first_as_soon_as_there_is_one(
+    models: StudioModels, panel: CheckpointsPanel
+) -> None:
+    page, (first, second, *_) = panel.comparison, (checkpoint_samples.checkpoints()[n] for n in (3, 0))
+    listing = checkpoint_samples.listing(WORKSPACE)
+    for listed in ((first,), (second, first)):
+        models.checkpoints.set_listing(replace(listing, checkpoints=listed))
+    assert page.first.chosen == first and page.second.chosen == second
+    page.second.choose(first.path)
+    assert page.texts[0] == "Both sides show the same checkpoint: choose another on one of them."
+    models.checkpoints.set_listing(replace(listing, checkpoints=(second, first)))
+    assert page.second.chosen == first, "as a person chose it"
+
+
 def test_relations_in_words() -> None:
     every = checkpoint_samples.checkpoints()
     second, trained, _, first, own = every
@@ -183,7 +197,7 @@ def test_relations_in_words() -> None:
     )
     assert comparison.relation(sibling, own, every) == "Both went on from altra-learned."
     assert "no ancestor in common" in comparison.relation(trained, own, every)
-    assert "copy" in comparison.relation(second, replace(second, name="copy"), every)
+    assert "copy" in comparison.relation(second, replace(second, path="/copies/epyc-learned.safetensors"), every)
     assert comparison.comparable(first, second) == ""
     assert "Evaluate both" in comparison.comparable(first, sibling)
 
