@@ -34,7 +34,7 @@ _POLL_S = 0.5
 _TOLD = "RPCError"
 """TVM's error (0.27) for what a session reports and outlives."""
 _PRIORITY = 1
-"""Of all its clients a tracker serves those of the highest first."""
+"""TVM's default: of all its clients a tracker serves those of the highest first."""
 _MEND = "see that it is on and in this network, and start `main.py serve` there."
 
 
@@ -62,8 +62,8 @@ def reach(address: DeviceAddress) -> DeviceLook:
         return _look(address, DeviceState.UNFIT, sentence)
     except TimeoutError:
         return _look(address, DeviceState.ABSENT, f"Nothing answers at {address.text} within {ANSWER_S:g} s: {_MEND}")
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, UnicodeError) as error:  # the latter of a host that no name can be
+        why = getattr(error, "strerror", None) or first_line(error)
         return _look(address, DeviceState.ABSENT, f"Nobody listens at {address.text} ({why}): {_MEND}")
     return replace(look, answer_s=time.perf_counter() - started)
 
@@ -77,20 +77,30 @@ def open_session(address: DeviceAddress, limit_s: float) -> Any:
     Raises:
         DeviceLost: it does not answer, is busy for too long, or is nothing that can be tuned on.
     """
-    until = time.monotonic() + WAIT_S
-    while (look := reach(address)).state is DeviceState.BUSY and time.monotonic() < until:
-        time.sleep(_POLL_S)
-    if look.state is not DeviceState.FREE:
+    look = reach(address) if address.key else _reach_free(address)
+    queued = bool(address.key) and look.state is DeviceState.BUSY  # at the tracker, where whoever came first is next
+    if look.state is not DeviceState.FREE and not queued:
         raise DeviceLost(look.sentence)
     from tvm import rpc
 
     try:
-        if address.key:
-            tracker = rpc.connect_tracker(address.host, address.port)
-            return tracker.request(address.key, _PRIORITY, limit_s, max_retry=1)
-        return rpc.connect(address.host, address.port, session_timeout=limit_s)
+        if not address.key:
+            return rpc.connect(address.host, address.port, session_timeout=limit_s)
+        tracker = rpc.connect_tracker(address.host, address.port)
+        tracker._sock.settimeout(WAIT_S)  # there is no argument for it (TVM 0.27), and it would wait for ever
+        return tracker.request(address.key, _PRIORITY, limit_s, max_retry=1)
     except (RuntimeError, OSError) as error:
+        if queued:
+            raise DeviceLost(look.sentence) from error
         raise DeviceLost(f"{address.text} answered, and opened no session ({first_line(error)}): {_MEND}") from error
+
+
+def _reach_free(address: DeviceAddress) -> DeviceLook:
+    """The same as `reach`, but a device that is busy is waited for."""
+    until = time.monotonic() + WAIT_S
+    while (look := reach(address)).state is DeviceState.BUSY and time.monotonic() < until:
+        time.sleep(_POLL_S)
+    return look
 
 
 @contextmanager

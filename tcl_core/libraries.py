@@ -139,6 +139,7 @@ class LibraryReport:
         contests: the tuned library against each rival that was timed.
         crashed: whether the library broke when it was run: then it matches nothing, checked or not.
         kind: "llvm" or "cuda", of the platform it is for. onnxruntime runs on the processor either way.
+        device: address of the machine over the network that it ran on; "" for this one, where onnxruntime ran.
     """
 
     path: str | None
@@ -153,10 +154,13 @@ class LibraryReport:
     contests: tuple[Contest, ...] = ()
     crashed: bool = False
     kind: str = "llvm"
+    device: str = ""
 
     @property
     def reference(self) -> str:
         """How onnxruntime is called beside the library: where they run on different hardware, that is said."""
+        if self.device:
+            return "onnxruntime (not on the device)"
         return "onnxruntime" if self.kind == "llvm" else "onnxruntime (processor)"
 
     @property

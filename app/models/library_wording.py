@@ -10,13 +10,19 @@ _RIVALS = {"untuned": "untuned TVM", "onnxruntime": "onnxruntime"}
 
 
 def headline(report: LibraryReport) -> str:
-    """The result in one line: "Tuned 1.50 ms: 31.8x as fast as untuned TVM, a tie with onnxruntime"."""
+    """The result in one line: "Tuned 1.50 ms: 31.8x as fast as untuned TVM, a tie with onnxruntime". Where it ran on a
+    device over the network, that is said.
+    """
     if report.tuned is None:
         return tr("Checked, not timed") if report.outputs else tr("Built, neither checked nor timed")
     against = ", ".join(map(_against, report.contests))
-    return tr("Tuned {median_ms}", median_ms=quantities.latency(report.tuned.median_ms / 1000)) + (
-        f": {against}" if against else ""
+    median_ms = quantities.latency(report.tuned.median_ms / 1000)
+    tuned = (
+        tr("Tuned {median_ms} on {device}", median_ms=median_ms, device=report.device)
+        if report.device
+        else tr("Tuned {median_ms}", median_ms=median_ms)
     )
+    return tuned + (f": {against}" if against else "")
 
 
 def is_good(report: LibraryReport) -> bool:

@@ -31,6 +31,7 @@ def library_json(report: LibraryReport) -> dict[str, Any]:
         "outputs": [output_json(output) for output in report.outputs],
         "failures": list(report.failures),
         "library": report.path,
+        "device": report.device or None,
         "tuned_tasks": report.tuned_tasks,
         "fallback_tasks": list(report.fallback_tasks),
         "passed_over_records": {task.name: task.passed_over for task in report.tasks if task.passed_over},
@@ -64,7 +65,8 @@ def show_library(report: LibraryReport, output: Output) -> None:
 
 def _show_times(report: LibraryReport, output: Output) -> None:
     table = Table(box=None, pad_edge=False)
-    table.add_column("whole network", no_wrap=True)
+    where = f", on {report.device}" if report.device else ""
+    table.add_column(f"whole network{where}", no_wrap=True)
     for heading in ("median (ms)", "10-90 % (ms)", "tuned is", "95 % interval"):
         table.add_column(heading, justify="right")
     table.add_row("untuned TVM", *_timed(report.untuned), *_told(report.contest("untuned")))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import astuple, replace
+from dataclasses import astuple, fields, replace
 
 from tcl_core.dataset.base import Dataset, DatasetNetwork, Measured
 from tcl_core.dataset.lean import lean
@@ -54,7 +54,11 @@ def _platform(platform: Platform) -> object:
     numbers = replace(
         features, peak_flops=float(features.peak_flops), bandwidth_bytes_s=float(features.bandwidth_bytes_s)
     )
-    return [*astuple(replace(platform, features=numbers))]
+    values = dict(
+        zip((one.name for one in fields(platform)), astuple(replace(platform, features=numbers)), strict=True)
+    )
+    del values["device"]  # no part of what it is
+    return [*values.values()]
 
 
 def _network(network: DatasetNetwork) -> object:

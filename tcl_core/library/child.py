@@ -20,7 +20,7 @@ import numpy as np
 
 from tcl_core.child_processes import obey_parent
 from tcl_core.config import LibraryConfig
-from tcl_core.device_sessions import WAIT_S
+from tcl_core.device_sessions import WAIT_S, DeviceLost
 from tcl_core.devices import parse_address
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
@@ -194,8 +194,11 @@ def compare(
     result = replace(result, started=None)
     report(result)
     if request.timed:
-        with apart_from_pool():
-            report(_timed(result, venue.contenders(), first_s, request.config))
+        try:
+            with apart_from_pool():
+                report(_timed(result, venue.contenders(), first_s, request.config))
+        except (RuntimeError, DeviceLost) as error:  # of a device that went away meanwhile
+            report(_with_failure(result, "nothing was timed", str(error)))
 
 
 def _inputs(request: CompareRequest) -> dict[str, Any]:

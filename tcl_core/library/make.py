@@ -182,6 +182,7 @@ def _report(
         contests=result.contests,
         crashed=result.broken,
         kind=platform.kind,
+        device=platform.device,
     )
 
 

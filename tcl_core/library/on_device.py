@@ -70,9 +70,9 @@ def run_once(
     Raises:
         DeviceLost, TimeoutError, DeviceCrash, RuntimeError: see `device_sessions.watched`.
     """
-    began_s = time.monotonic()
-    with watched(address, limit_s, began_s):
-        library = DeviceLibrary(_session(address, threads, limit_s), path, names, inputs)
+    remote = _session(address, threads, limit_s)
+    with watched(address, limit_s, time.monotonic()):
+        library = DeviceLibrary(remote, path, names, inputs)
         return library(), library.last_s
 
 

@@ -15,6 +15,7 @@ from typing import IO
 from tcl_core.errors import UserError
 from tcl_core.measure.messages import NurseryReady, WorkerReady, WorkerSetup
 from tcl_core.measure.nursery import End, Fork, NotForked, serve
+from tcl_core.passing_folders import tidy_up_after
 
 _START_LIMIT_S = 120.0
 _END_LIMIT_S = 5.0
@@ -161,6 +162,8 @@ class WorkerPool:
             exit_code = None
         words = worker.log_tail()
         worker.close()
+        if self._setup.device:
+            tidy_up_after(worker.pid)  # of what it was linking
         return exit_code if isinstance(exit_code, int) else None, words
 
     def close(self) -> None:

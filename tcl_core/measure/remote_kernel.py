@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from tcl_core.linker import require_linker, triple_of
 from tcl_core.measure.arguments import Signature, random_contents
 from tcl_core.measure.kernel import ENTRY, built
 from tcl_core.measure.preload import Target, tvm
+from tcl_core.passing_folders import passing_folder
 
 _SENT_BYTES = 1 << 20
 """Larger tensors of floats are filled over there: a convolution's weights would take longer to send than to time."""
@@ -71,7 +71,7 @@ class RemoteCompiler:
     def compile(self, module_json: str) -> RemoteKernel:
         """Build `module_json` (`tvm.ir.save_json` text, entry "main") down to a shared library."""
         runtime_module, signature = built(module_json, self._target)
-        with tempfile.TemporaryDirectory(prefix="tcl-worker-") as folder:
+        with passing_folder("candidate") as folder:
             path = Path(folder) / _LIBRARY
             runtime_module.export_library(str(path), fcompile=self._linker)
             library = path.read_bytes()
@@ -91,8 +91,7 @@ class RemoteKernel:
     def timer(self, arguments: RemoteArguments) -> RemoteTimer:
         """A `timing.Timer` of this kernel, to be closed: it holds the device."""
 
-        def begin() -> _Session:
-            remote = open_session(self._address, self._limit_s)
+        def begin(remote: Any) -> _Session:
             remote.get_function(BEGIN)(self._threads)
             remote.upload(bytearray(self._library), _LIBRARY)
             module = remote.load_module(_LIBRARY)
@@ -114,16 +113,17 @@ class RemoteTimer:
     Raises: what `device_sessions.open_session` and `watched` raise.
     """
 
-    def __init__(self, begin: Callable[[], _Session], address: DeviceAddress, limit_s: float) -> None:
+    def __init__(self, begin: Callable[[Any], _Session], address: DeviceAddress, limit_s: float) -> None:
         self._begin, self._address, self._limit_s = begin, address, limit_s
         self._session: _Session | None = None
         self._began_s = 0.0
 
     def first(self) -> float:
         """See `timing.Timer`; TVM's evaluator runs the kernel once before it looks at the clock."""
-        self._began_s = time.monotonic()
+        remote = open_session(self._address, self._limit_s)
+        self._began_s = time.monotonic()  # a device that was busy has been waited for
         with self._watched():
-            self._session = self._begin()
+            self._session = self._begin(remote)
         return self.run(1)
 
     def run(self, number: int) -> float:

@@ -9,6 +9,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -129,6 +130,7 @@ def test_nobody_and_no_host_are_absent() -> None:
     look = reach(parse_address("no.such.host.invalid:9090"))
     assert look.state is DeviceState.ABSENT
     assert look.answer_s is None
+    assert reach(DeviceAddress(host="a..b", port=1)).state is DeviceState.ABSENT
 
 
 def test_no_session_is_opened_where_none_can_be() -> None:
@@ -136,6 +138,25 @@ def test_no_session_is_opened_where_none_can_be() -> None:
         open_session(_NOBODY, 1.0)
     with listening(silent) as address, pytest.raises(DeviceLost, match="works for somebody else"):
         open_session(address, 1.0)
+
+
+def test_a_tracker_s_busy_device_is_queued_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def request(key: str, priority: int, limit_s: float, max_retry: int) -> str:
+        asked.append((key, limit_s))
+        if len(asked) > 1:
+            raise RuntimeError("Cannot request pi4 after 1 retry, last_error:timed out")
+        return "a session"
+
+    tracker = SimpleNamespace(request=request, _sock=SimpleNamespace(settimeout=lambda seconds: None))
+    monkeypatch.setattr("tvm.rpc.connect_tracker", lambda host, port: tracker)
+    busy = tracker_that_knows(["pi4"], {"pi4": {"free": 0, "pending": 2}})
+    with listening(busy, "pi4") as address:
+        assert open_session(address, 7.0) == "a session"
+        with pytest.raises(DeviceLost, match="and 2 wait for one"):
+            open_session(address, 7.0)
+    assert asked == [("pi4", 7.0)] * 2
 
 
 def test_what_breaks_a_session_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,7 @@ def test_a_task_that_ran_in_no_time_has_a_share(state: LibraryState) -> None:
             {"contests": (Contest(rival="untuned", ratio=76.5, low=None, high=None, rounds=1),)},
             "Tuned 11.4 ms: 76.5x as fast as untuned TVM",
         ),
+        ({"device": "pi:9090", "contests": ()}, "Tuned 11.4 ms on pi:9090"),
     ],
 )
 def test_headlines(changes: dict[str, object], headline: str) -> None:

@@ -69,6 +69,16 @@ def test_a_person_reads_times_verdicts_and_errors(engine: Engine, capsys: pytest
     assert "not tuned: fused_mean (no record that ran)" in told
 
 
+def test_where_it_ran_is_said(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.report = replace(library_samples.report(), device="pi:9090", onnxruntime=None, contests=())
+    main(["verify", "--workspace", "w", "--times"])
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("whole network, on pi:9090")
+    assert any(line.startswith("onnxruntime (not on the device)") for line in told)
+    main(["verify", "--workspace", "w", "--times", "--json"])
+    assert json.loads(capsys.readouterr().out)["device"] == "pi:9090"
+
+
 def test_a_check_alone_shows_no_times(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     engine.report = replace(
         library_samples.differing(), path=None, tuned=None, untuned=None, onnxruntime=None, contests=()

@@ -79,6 +79,7 @@ def test_libraries_run_there_and_onnxruntime_says_here_what_is_right(
         config=QUICK,
     )
     assert report.failures == ()
+    assert report.device == device
     assert [(check.name, check.matches) for check in report.outputs] == [("classes", True)]
     assert report.onnxruntime is None, "its times would be of this machine"
     assert report.tuned is not None and report.untuned is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -100,3 +101,12 @@ def test_kernels_for_another_architecture_are_of_it(modules: dict[str, str], mon
     assert [shape for _, shape in kernel.signature] == [(64, 64)] * 3
     assert objects[0][:4] == b"\x7fELF"
     assert int.from_bytes(objects[0][18:20], "little") == 183, "EM_AARCH64"
+
+
+def test_a_killed_worker_leaves_no_library_behind(remote: Measurer, modules: dict[str, str]) -> None:
+    list(remote.measure([MeasureRequest(id=0, module_json=modules["scale"])]))
+    _, *workers = remote.process_ids
+    folder = Path(tempfile.gettempdir()) / f"tcl-candidate-{workers[0]}-cut off"
+    folder.mkdir()
+    remote.close()
+    assert not folder.exists()
