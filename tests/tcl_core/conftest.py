@@ -46,7 +46,7 @@ def device() -> Iterator[str]:
     options = ("--host", "127.0.0.1", "--port", "0")
     with subprocess.Popen([sys.executable, "-c", command, *options], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        said = server.stderr.readline()
+        said = next((line for line in server.stderr if "at port" in line), "nothing")
         found = re.search(r"at port (\d+)", said)
         assert found, said
         beside = threading.Thread(target=server.stderr.read, name="device-words")  # a full pipe would stop it
