@@ -60,7 +60,7 @@ def serve(options: argparse.Namespace) -> None:
     server.logger.setLevel(logging.WARNING)  # below it tells of every session
     server._serve_loop = obeying(server._serve_loop)
     server._serving = outliving(server._serving)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _end)
     with _listening(options.host, options.port) as sock:
         port = sock.getsockname()[1]
         _LOG.info("serving %d threads at port %d; whoever reaches it can run code here", threads, port)
@@ -69,6 +69,11 @@ def serve(options: argparse.Namespace) -> None:
         finally:
             for session in multiprocessing.active_children():
                 session.kill()
+
+
+def _end(_number: int, _frame: object) -> None:
+    """As Ctrl+C does; SIGINT itself is ignored by what a shell's script begins in the background."""
+    raise KeyboardInterrupt
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -53,8 +53,11 @@ def device() -> Iterator[str]:
         beside.start()
         yield f"127.0.0.1:{found[1]}"
         server.terminate()
-        server.wait(20)
-        beside.join()
+        try:
+            server.wait(20)
+        finally:
+            server.kill()
+            beside.join()
 
 
 def _task(name: str, tensors: list[object], axes: tuple[LoopAxis, ...], flops: float) -> Task:

@@ -90,11 +90,15 @@ def test_the_pack_runs_by_itself(tmp_path: Path) -> None:
             [*command, port], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
         )
     assert (refused.returncode, "in use" in refused.stderr) == (2, True)
-    with subprocess.Popen([*command, "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
+    in_background = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+    with subprocess.Popen([*in_background, *command, "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        assert "threads at port" in server.stderr.readline()
-        server.terminate()
-        assert server.wait(20) == 130
+        try:
+            assert "threads at port" in server.stderr.readline()
+            server.terminate()
+            assert server.wait(20) == 130
+        finally:
+            server.kill()
 
 
 def test_it_tells_what_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
