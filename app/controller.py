@@ -61,7 +61,6 @@ class Controller(QObject):
         self._workspace = ""
         self._opening: str | None = None
         self._asked_before: str | None = None
-        self._target = ""
         self._listed_for: tuple[str, FixedInputs] | None = None
         self._order: events.OpenNetwork | None = None
         self._after_opening: RunRequest | None = None
@@ -95,7 +94,7 @@ class Controller(QObject):
                 self._after_opening = None  # a run was asked for with the wish before
                 return
             self._leave_off_opening()
-        self._asked_before, self._opening, self._target = self._opening, path, target
+        self._asked_before, self._opening = self._opening, path
         self._order = order
         run.activity = Activity.OPENING
         run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
@@ -243,7 +242,7 @@ class Controller(QObject):
         models.run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
         models.run.activity = Activity.READY
         models.tasks.set_tasks(event.tasks)
-        self._listed_for = (self._target, fixed_of(event.network))
+        self._listed_for = (self._order.target if self._order else "", fixed_of(event.network))
         models.show_import(event)
         models.forget_run()
         self._path, self._config = self._opening, None
