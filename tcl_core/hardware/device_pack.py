@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 import zipapp
 from pathlib import Path
@@ -34,13 +35,8 @@ def pack(out: Path) -> None:
             copy = Path(folder) / "tcl_core" / f"{module}.py"
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes((source / f"{module}.py").read_bytes())
-        packed = Path(folder) / "packed"  # whole, or not there at all
-        zipapp.create_archive(
-            folder,
-            packed.with_suffix(".pyz"),
-            interpreter="/usr/bin/env python3",
-            main="tcl_core.hardware.device_server:run",
-            filter=lambda path: path.suffix == ".py",
-        )
-        out.write_bytes(packed.with_suffix(".pyz").read_bytes())
+        packed = io.BytesIO()
+        server = "tcl_core.hardware.device_server:run"
+        zipapp.create_archive(folder, packed, interpreter="/usr/bin/env python3", main=server)
+    out.write_bytes(packed.getvalue())
     out.chmod(0o755)
