@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tcl_core.devices import FACTS, PEAKS, DeviceAddress, DeviceLook, DeviceState
+from tcl_core.devices import BEGIN, FACTS, PEAKS, DeviceAddress, DeviceLook, DeviceState
 from tcl_core.errors import UserError, first_line
 
 Answer = TypeVar("Answer")
@@ -30,6 +30,10 @@ ANSWER_S = 3.0
 """So long a device may take to answer; one on the same network takes milliseconds."""
 WAIT_S = 30.0
 """So long one that is busy is waited for."""
+PATIENCE_S = 2 * WAIT_S
+"""So much longer than what runs there itself may take: a device is waited for, and is sent things."""
+_LATER_S = 1.0
+"""The clock that ends a session starts over there, before the one here that tells whether its time was up."""
 _POLL_S = 0.5
 _TOLD = "RPCError"
 """TVM's error (0.27) for what a session reports and outlives."""
@@ -101,6 +105,18 @@ def _reach_free(address: DeviceAddress) -> DeviceLook:
     while (look := reach(address)).state is DeviceState.BUSY and time.monotonic() < until:
         time.sleep(_POLL_S)
     return look
+
+
+def open_to_time(address: DeviceAddress, threads: int, limit_s: float) -> Any:
+    """A session that is ready to time with so many threads, and is not ended before `limit_s` have passed here.
+
+    Raises:
+        DeviceLost: see `open_session`. And what `watched` raises.
+    """
+    remote = open_session(address, limit_s + _LATER_S)
+    with watched(address, limit_s, time.monotonic()):
+        remote.get_function(BEGIN)(threads)
+    return remote
 
 
 @contextmanager

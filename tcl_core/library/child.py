@@ -20,7 +20,7 @@ import numpy as np
 
 from tcl_core.child_processes import obey_parent
 from tcl_core.config import LibraryConfig
-from tcl_core.device_sessions import WAIT_S, DeviceLost
+from tcl_core.device_sessions import PATIENCE_S, DeviceLost
 from tcl_core.devices import parse_address
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
@@ -129,8 +129,7 @@ def _compare_once(request: CompareRequest, cancel: CancelToken | None, timeout_s
     result = CompareResult()
     began = time.monotonic()
     try:
-        # A device is waited for, and is sent the library before it runs it.
-        untuned_s = request.untuned_s + (2 * WAIT_S if request.device else 0.0)
+        untuned_s = request.untuned_s + (PATIENCE_S if request.device else 0.0)
         for update in _updates(receiver, cancel, began + timeout_s, untuned_s):
             result = update
         process.join(_EXIT_S)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcl_core.device_sessions import open_session, watched
-from tcl_core.devices import BEGIN, DeviceAddress
+from tcl_core.device_sessions import open_to_time, watched
+from tcl_core.devices import DeviceAddress
 from tcl_core.library.contenders import arrays
 
 Array = NDArray[Any]
@@ -28,7 +28,11 @@ _MOST_RUNS = 1000
 
 
 class DeviceLibrary:
-    """A library that is there on a device, with its inputs; lives as long as its session."""
+    """A library that is there on a device, with its inputs; lives as long as its session.
+
+    Attributes:
+        last_s: seconds of its last run, 0 before the first.
+    """
 
     def __init__(self, remote: Any, path: Path, names: Sequence[str], inputs: Mapping[str, Array]) -> None:
         import tvm
@@ -39,26 +43,21 @@ class DeviceLibrary:
         self._machine = relax.VirtualMachine(remote.load_module(path.name), self._device)
         tensors = [tvm.runtime.tensor(inputs[name], device=self._device) for name in names]
         self._machine.set_input(_MAIN, *tensors)
-        self._last_s = 0.0
+        self.last_s = 0.0
 
     def __call__(self) -> list[Array]:
         """Run once; its results, which are fetched."""
         started = time.perf_counter()
         self._machine.invoke_stateful(_MAIN)
-        self._last_s = time.perf_counter() - started
+        self.last_s = time.perf_counter() - started
         return arrays(self._machine.get_outputs(_MAIN))
-
-    @property
-    def last_s(self) -> float:
-        """Seconds of the last run."""
-        return self._last_s
 
     def seconds(self, least_s: float) -> list[float]:
         """Of runs in a row that take so long together, by the device's clock; one more run comes before them."""
-        runs = max(1, min(_MOST_RUNS, math.ceil(least_s / self._last_s) if self._last_s else 1))
+        runs = max(1, min(_MOST_RUNS, math.ceil(least_s / self.last_s) if self.last_s else 1))
         evaluator = self._machine.time_evaluator(_RUN, self._device, number=1, repeat=runs)
         found = [float(each) for each in evaluator(_MAIN).results]
-        self._last_s = float(np.median(found))
+        self.last_s = float(np.median(found))
         return found
 
 
@@ -94,6 +93,4 @@ def together(
 
 def _session(address: DeviceAddress, threads: int, limit_s: float) -> Any:
     gc.collect()  # TVM 0.27's virtual machines hold on to themselves, and the last one to the session before
-    remote = open_session(address, limit_s)
-    remote.get_function(BEGIN)(threads)
-    return remote
+    return open_to_time(address, threads, limit_s)

@@ -86,7 +86,7 @@ class OnDevice:
         """See `child.CompareRequest`."""
         self._here, self._address, self._threads, self._inputs = here, address, threads, inputs
         self._paths = {name: Path(path) for name, path in libraries.items() if path is not None}
-        self._limits_s = {UNTUNED: untuned_s}
+        self._untuned_s = untuned_s
         self._ran: list[str] = []
 
     def has(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class OnDevice:
     def first_run(self, name: str) -> tuple[list[Array], float]:
         if name == ONNXRUNTIME:
             return self._here.first_run(name)
-        limit_s = self._limits_s.get(name, _SESSION_S)
+        limit_s = self._untuned_s if name == UNTUNED else _SESSION_S
         found = run_once(self._paths[name], self._address, self._threads, tuple(self._inputs), self._inputs, limit_s)
         self._ran.append(name)
         return found

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
-from tcl_core.device_sessions import WAIT_S
+from tcl_core.device_sessions import PATIENCE_S
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
@@ -18,9 +18,6 @@ from tcl_core.measure.messages import WorkerSetup
 from tcl_core.measure.pool import WorkerPool
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.measure.seat import Seat
-
-DEVICE_WAIT_S = 2 * WAIT_S
-"""So much longer than a run a timing on a device over the network may take: it is waited for, and sent things."""
 
 
 class Measurer:
@@ -38,7 +35,7 @@ class Measurer:
             raise ValueError("a measurer needs a worker")
         self._platform = platform
         # A worker gives a device its time to answer; nobody but a worker that hangs is to be killed before.
-        waiting_s = DEVICE_WAIT_S if platform.device else 0.0
+        waiting_s = PATIENCE_S if platform.device else 0.0
         self._config = replace(config, run_timeout_s=config.run_timeout_s + waiting_s)
         self._pool = WorkerPool(
             WorkerSetup(

@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tcl_core.device_sessions import open_session, watched
-from tcl_core.devices import BEGIN, DeviceAddress
+from tcl_core.device_sessions import open_to_time, watched
+from tcl_core.devices import DeviceAddress
 from tcl_core.linker import require_linker, triple_of
 from tcl_core.measure.arguments import Signature, random_contents
 from tcl_core.measure.kernel import ENTRY, built
@@ -91,58 +90,50 @@ class RemoteKernel:
     def timer(self, arguments: RemoteArguments) -> RemoteTimer:
         """A `timing.Timer` of this kernel, to be closed: it holds the device."""
 
-        def begin(remote: Any) -> _Session:
-            remote.get_function(BEGIN)(self._threads)
-            remote.upload(bytearray(self._library), _LIBRARY)
-            module = remote.load_module(_LIBRARY)
-            return _Session(remote=remote, module=module, tensors=arguments.on(remote, self.signature))
+        def begin() -> _Session:
+            remote = open_to_time(self._address, self._threads, self._limit_s)
+            began_s = time.monotonic()  # a device that was busy has been waited for
+            with watched(self._address, self._limit_s, began_s):
+                remote.upload(bytearray(self._library), _LIBRARY)
+                module = remote.load_module(_LIBRARY)
+                tensors = arguments.on(remote, self.signature)
+            return _Session(remote=remote, module=module, tensors=tensors, began_s=began_s)
 
         return RemoteTimer(begin, self._address, self._limit_s)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Session:
+    """What a kernel is timed with, there since `began_s` (`time.monotonic`)."""
+
     remote: Any
     module: Any
     tensors: list[Any]
+    began_s: float
 
 
 class RemoteTimer:
     """The clock of one kernel on a device: see `timing.Timer`. It is the device's clock, the network is not timed.
 
-    Raises: what `device_sessions.open_session` and `watched` raise.
+    Raises: what `device_sessions.open_to_time` and `watched` raise.
     """
 
-    def __init__(self, begin: Callable[[Any], _Session], address: DeviceAddress, limit_s: float) -> None:
+    def __init__(self, begin: Callable[[], _Session], address: DeviceAddress, limit_s: float) -> None:
         self._begin, self._address, self._limit_s = begin, address, limit_s
         self._session: _Session | None = None
-        self._began_s = 0.0
 
     def first(self) -> float:
         """See `timing.Timer`; TVM's evaluator runs the kernel once before it looks at the clock."""
-        remote = open_session(self._address, self._limit_s)
-        self._began_s = time.monotonic()  # a device that was busy has been waited for
-        with self._watched():
-            self._session = self._begin(remote)
+        self._session = self._begin()
         return self.run(1)
 
     def run(self, number: int) -> float:
         session = self._session
         assert session is not None
-        with self._watched():
+        with watched(self._address, self._limit_s, session.began_s):
             evaluator = session.module.time_evaluator(ENTRY, session.remote.cpu(0), number=number, repeat=1)
             return float(evaluator(*session.tensors).results[0])
 
     def close(self) -> None:
         """End the session."""
         self._session = None
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Of a session that breaks nothing is kept."""
-        try:
-            with watched(self._address, self._limit_s, self._began_s):
-                yield
-        except BaseException:
-            self._session = None
-            raise
