@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 import pytest
-from library_network import ROWS, TARGET
+from comparisons import QUICK, compile_c, make_request
+from library_network import TARGET
 
 from tcl_core.config import LibraryConfig, NetworkConfig
 from tcl_core.domain import Failure, Stage
@@ -22,8 +22,6 @@ from tcl_core.linker import Linker, find_linker
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 
-QUICK = LibraryConfig(timing_rounds=2, timing_s=0.01)
-
 
 @pytest.fixture(scope="module")
 def linker() -> Linker:
@@ -31,30 +29,6 @@ def linker() -> Linker:
     if found is None:
         pytest.skip("no C compiler")
     return found
-
-
-def make_request(folder: Path, imported: Any, **changes: Any) -> CompareRequest:
-    onnx.save(imported.model, str(folder / "net.onnx"))
-    values: dict[str, Any] = {
-        "model": str(folder / "net.onnx"),
-        "inputs": save_inputs(folder / "inputs.npz", {"ids": np.arange(ROWS, dtype=np.int64)}),
-        "names": ("ids",),
-        "outputs": ("classes",),
-        "tuned": None,
-        "untuned": None,
-        "kind": "llvm",
-        "threads": 1,
-        "config": QUICK,
-    }
-    return CompareRequest(**values | changes)
-
-
-def compile_c(linker: Linker, folder: Path, source: str) -> str:
-    """A shared library that does something when it is loaded."""
-    (folder / "bad.c").write_text(source)
-    path = folder / "bad.so"
-    subprocess.run([*linker.command, "-shared", "-fPIC", "-o", str(path), str(folder / "bad.c")], check=True)
-    return str(path)
 
 
 def test_a_library_is_checked_and_timed(tmp_path: Path, imported: Any, records: Any, linker: Linker) -> None:

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
 import pytest
-from library_network import ROWS, TARGET, make_model
+from comparisons import QUICK, compile_c, make_request
+from library_network import TARGET, make_model
 
-from tcl_core.config import LibraryConfig
 from tcl_core.domain import Platform
 from tcl_core.library.build import build_tuned
-from tcl_core.library.child import CompareRequest, CompareResult, compare_in_child, save_inputs
+from tcl_core.library.child import compare_in_child
 from tcl_core.library.make import make_library
 from tcl_core.linker import find_linker
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_linker() is None, reason="no C compiler")]
-
-QUICK = LibraryConfig(timing_rounds=2, timing_s=0.01)
-
-
-def compared(
-    folder: Path, device: str, tuned: str, untuned: str | None = None, untuned_s: float = 20.0
-) -> CompareResult:
-    onnx.save(make_model(), str(folder / "net.onnx"))
-    request = CompareRequest(
-        model=str(folder / "net.onnx"),
-        inputs=save_inputs(folder / "inputs.npz", {"ids": np.arange(ROWS, dtype=np.int64)}),
-        names=("ids",),
-        outputs=("classes",),
-        tuned=tuned,
-        untuned=untuned,
-        kind="llvm",
-        threads=1,
-        config=QUICK,
-        untuned_s=untuned_s,
-        device=device,
-    )
-    return compare_in_child(request)
 
 
 @pytest.fixture
@@ -59,11 +34,7 @@ def broken(folder: Path, deed: str) -> str:
     source = (
         f"#include <signal.h>\n#include <unistd.h>\n__attribute__((constructor)) static void go(void) {{ {deed}; }}"
     )
-    (folder / "bad.c").write_text(source)
-    subprocess.run(
-        [*linker.command, "-shared", "-fPIC", "-o", str(folder / "bad.so"), str(folder / "bad.c")], check=True
-    )
-    return str(folder / "bad.so")
+    return compile_c(linker, folder, source)
 
 
 def test_libraries_run_there_and_onnxruntime_says_here_what_is_right(
@@ -95,9 +66,11 @@ def test_libraries_run_there_and_onnxruntime_says_here_what_is_right(
     ],
 )
 def test_untuned_tvm_is_left_out_where_it_breaks(
-    tmp_path: Path, device: str, tuned: str, deed: str, reason: str
+    tmp_path: Path, device: str, imported: Any, tuned: str, deed: str, reason: str
 ) -> None:
-    result = compared(tmp_path, device, tuned, broken(tmp_path, deed), untuned_s=2.0)
+    result = compare_in_child(
+        make_request(tmp_path, imported, tuned=tuned, untuned=broken(tmp_path, deed), untuned_s=2.0, device=device)
+    )
     assert [check.matches for check in result.checks] == [True]
     assert {name for name, _ in result.timings} == {"tuned"}
     assert [(failure.cause, failure.message) for failure in result.failures] == [
@@ -105,13 +78,13 @@ def test_untuned_tvm_is_left_out_where_it_breaks(
     ]
 
 
-def test_a_tuned_library_that_breaks_there_is_data(tmp_path: Path, device: str) -> None:
-    result = compared(tmp_path, device, broken(tmp_path, "raise(SIGSEGV)"))
+def test_a_tuned_library_that_breaks_there_is_data(tmp_path: Path, device: str, imported: Any) -> None:
+    result = compare_in_child(make_request(tmp_path, imported, tuned=broken(tmp_path, "raise(SIGSEGV)"), device=device))
     assert result.broken
     assert result.checks == ()
 
 
-def test_a_device_that_is_gone_is_named(tmp_path: Path, tuned: str) -> None:
-    result = compared(tmp_path, "127.0.0.1:1", tuned)
+def test_a_device_that_is_gone_is_named(tmp_path: Path, imported: Any, tuned: str) -> None:
+    result = compare_in_child(make_request(tmp_path, imported, tuned=tuned, device="127.0.0.1:1"))
     assert result.checks == ()
     assert "Nobody listens at 127.0.0.1:1" in result.failures[0].message
