@@ -20,11 +20,11 @@ class EvaluationWatch:
     def __init__(self, output: Output) -> None:
         self._console = output.status
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}"),
+            TextColumn("{task.fields[detail]}", markup=False),
             console=self._console,
             disable=not self._console.is_terminal,
         )

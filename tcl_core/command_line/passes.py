@@ -19,7 +19,7 @@ class PassWatch:
     def __init__(self, output: Output) -> None:
         self._console = output.status
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

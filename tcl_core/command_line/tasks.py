@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from tcl_core.command_line.option_texts import network_config
 from tcl_core.command_line.output import Output
@@ -16,7 +17,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """List tasks by weight x FLOPs."""
     from tcl_core.tuner import open_network
 
-    with output.status.status(f"Importing {arguments.network}"):
+    with output.status.status(Text(f"Importing {arguments.network}")):
         opened = open_network(arguments.network, arguments.target, None, network_config(arguments))
     tasks = sorted(opened.tasks, key=lambda task: -task.weight * task.flops)
     _show(tasks, opened.imported.report, output)

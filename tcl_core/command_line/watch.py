@@ -30,7 +30,7 @@ class RunWatch:
         self._names: dict[str, str] = {}
         self._phase = ""
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
