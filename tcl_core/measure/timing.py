@@ -18,6 +18,10 @@ HOPELESS_S = 0.05
 LOOKS = 3
 """A quick run that a scheduler's tick spoilt must not cost a winner: so many looks before a short candidate is cut."""
 
+READING_S = 1e-5
+"""So much lies between two readings of the clock, at least: they take 50 to 100 ns by themselves (Zen 4), and kernels
+of 10 ns were read as 60 to 90, several times as slow as the task's best, which they were."""
+
 SURE = 2
 """After so many repeats that are all too slow to contend, more would tell nothing that anybody asks for."""
 
@@ -46,29 +50,32 @@ class Latencies:
 def time_adaptively(timer: Timer, config: MeasureConfig, best_s: float | None) -> Latencies:
     """Time a candidate against the best latency of its task so far.
 
-    One warm-up, one quick run; slower than ``config.cutoff * best_s`` ends it there. Otherwise ``config.repeats``
-    repeats of at least ``config.min_repeat_s`` each; a quick run that long is itself the first repeat. `SURE` of them
-    are enough where each is slower than ``config.contend * best_s``. Uneven ones are taken again, `LOOKS` times in all,
-    and those of the least median count. A first run of `DECISIVE_S` or more is never repeated.
+    One warm-up, one quick run, or as many as `READING_S` holds; slower than ``config.cutoff * best_s`` ends it there.
+    Otherwise ``config.repeats`` repeats of at least ``config.min_repeat_s`` each; a quick run that long is itself the
+    first repeat. `SURE` of them are enough where each is slower than ``config.contend * best_s``. Uneven ones are taken
+    again, `LOOKS` times in all, and those of the least median count. A first run of `DECISIVE_S` or more is never
+    repeated.
     """
     limit_s = math.inf if best_s is None else config.cutoff * best_s
     first_s = timer.first()
     if first_s >= DECISIVE_S or (first_s >= HOPELESS_S and first_s > 2 * limit_s):
         return Latencies(latencies_s=(first_s,), cut_off=first_s > limit_s)
-    quick_s = _quick(timer, limit_s, config.min_repeat_s)
+    quick_s = _quick(timer, limit_s, config.min_repeat_s, first_s)
     if quick_s > limit_s:
         return Latencies(latencies_s=(quick_s,), cut_off=True)
     contends_s = math.inf if best_s is None else config.contend * best_s
     return Latencies(latencies_s=_quietest(timer, config, quick_s, contends_s), cut_off=False)
 
 
-def _quick(timer: Timer, limit_s: float, affordable_s: float) -> float:
-    """Least of up to `LOOKS` single runs; more than one only for a short run that looks like a loser."""
-    quick_s = timer.run(1)
+def _quick(timer: Timer, limit_s: float, affordable_s: float, run_s: float) -> float:
+    """Least of up to `LOOKS` readings, which `run_s` sizes first; more than one only for a short run that looks like a
+    loser.
+    """
+    quick_s = timer.run(_number(READING_S, run_s))
     for looks in range(1, LOOKS):
         if quick_s <= limit_s or looks * quick_s >= affordable_s:
             break
-        quick_s = min(quick_s, timer.run(1))
+        quick_s = min(quick_s, timer.run(_number(READING_S, quick_s)))
     return quick_s
 
 

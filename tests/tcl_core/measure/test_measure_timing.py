@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.config import MeasureConfig
-from tcl_core.measure.timing import DECISIVE_S, HOPELESS_S, LOOKS, SURE, UNEVEN, time_adaptively
+from tcl_core.measure.timing import DECISIVE_S, HOPELESS_S, LOOKS, READING_S, SURE, UNEVEN, time_adaptively
 
 latencies = st.floats(min_value=1e-7, max_value=5.0)
 
@@ -71,7 +71,8 @@ def test_every_repeat_of_a_winner_is_long_enough(latency_s: float, config: Measu
 def test_a_quiet_candidate_is_run_no_more_than_needed(latency_s: float, config: MeasureConfig) -> None:
     timer = FakeTimer(latency_s)
     time_adaptively(timer, config, best_s=None)
-    enough_s = 2 * latency_s + config.repeats * (1.05 * config.min_repeat_s + latency_s)
+    quick_s = 1.05 * READING_S + latency_s
+    enough_s = latency_s + quick_s + config.repeats * (1.05 * config.min_repeat_s + latency_s)
     assert timer.spent_s <= enough_s * 1.000001
 
 
@@ -87,6 +88,20 @@ def test_a_hopeless_candidate_runs_once(latency_s: float, config: MeasureConfig)
 def test_a_cold_start_does_not_cost_a_winner() -> None:
     timer = FakeTimer(1e-4, warm_up=400.0)
     assert not time_adaptively(timer, MeasureConfig(), best_s=1e-4).cut_off
+
+
+class CoarseTimer(FakeTimer):
+    """Looking at the clock takes longer than the candidate."""
+
+    def run(self, number: int) -> float:
+        return super().run(number) + 7e-8 / number
+
+
+def test_what_the_clock_takes_does_not_cost_a_winner() -> None:
+    """All that came after a task's first candidate was cut off, and told as several times as slow."""
+    timing = time_adaptively(CoarseTimer(1e-8, warm_up=400.0), MeasureConfig(), best_s=1.2e-8)
+    assert not timing.cut_off
+    assert max(timing.latencies_s) < 1.01e-8
 
 
 def test_one_spoilt_look_does_not_cost_a_short_winner() -> None:
