@@ -97,13 +97,13 @@ class Collector:
     def _measure_task(
         self, task: Task, platform: Platform, workspace: Workspace, measurer: Measurer
     ) -> Iterator[Event]:
-        yield PhaseChanged(stage=Stage.SEARCH, task_key=task.key, detail=task.name)
+        yield PhaseChanged(stage=Stage.SEARCH, task_key=task.key)
         pool = TaskPool(task, platform.target_json, platform_features(platform), self._config)
         workspace.add_sketches(platform.fingerprint, pool.space.sketches)
         records, void = standing(workspace.records(task_key=task.key, platform=platform.fingerprint, traces=False))
         for part in PARTS:
             chosen = pool.part(part, records, self._sampler)
-            yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=task.name)
+            yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key)
             for start in range(0, len(chosen), _BATCH):
                 batch = chosen[start : start + _BATCH]
                 results, left_out = self._timed([one.replay for one in batch], records, pool.space, measurer)
@@ -171,7 +171,7 @@ class Collector:
         again = [candidate for candidate in again if candidate not in known]
         if not again:
             return
-        yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail=f"{task.name}, a second time")
+        yield PhaseChanged(stage=Stage.MEASURE, task_key=task.key, detail="a second time")
         space = DesignSpace(task, platform.target_json)
         workspace.add_sketches(platform.fingerprint, space.sketches)  # refused if the records were made with others
         replays = space.replays(again)

@@ -58,6 +58,8 @@ def test_a_collection_is_measured_once_and_resumed(tmp_path: Path) -> None:
     assert {each.record.candidate.task_key for each in events if isinstance(each, RecordMeasured)} <= {
         task.key for task in opened.tasks
     }
+    told = {each.detail for each in events if isinstance(each, PhaseChanged)}
+    assert told == {"", "a second time"}, "the task is told by its key, and its name is not told twice"
     assert (first.records, first.wanted, first.present, first.tasks) == (8, 8, 8, 2)
     assert 0 < first.repeated < 8
     again = collected(config)
