@@ -11,8 +11,8 @@ from tcl_core.command_line.paths import is_utf8, readable
 from tcl_core.config import NetworkConfig
 from tcl_core.errors import UserError
 
-_MOST_SEED = 2**31 - 1
-"""The window's, too."""
+_MOST_NUMBER = 2**31 - 1
+"""Of a seed the window's, too; and what is counted is reckoned with as floats, which hold no number of any length."""
 _MOST_SEEDS, _MOST_JOBS = 1_000, 256
 """Each seed trains every model of every table anew; each process holds the dataset."""
 
@@ -76,15 +76,13 @@ def _one_each(option: str, given: Iterable[_Fixed]) -> tuple[_Fixed, ...]:
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
+    """A whole number from 1 to `_MOST_NUMBER`."""
+    return _whole(text, 1, _MOST_NUMBER)
 
 
 def seed(text: str) -> int:
-    """A whole number from 0 to `_MOST_SEED`."""
-    return _whole(text, 0, _MOST_SEED)
+    """A whole number from 0 to `_MOST_NUMBER`."""
+    return _whole(text, 0, _MOST_NUMBER)
 
 
 def seeds(text: str) -> int:
@@ -114,9 +112,9 @@ def minutes(text: str) -> float:
 def task_trials(text: str) -> tuple[str, int]:
     """``TASK=N`` as a task's name or key and its trials."""
     name, equals, count = text.rpartition("=")
-    if not equals or not name or not count.isdigit() or int(count) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form TASK=N with a whole number of at least 1")
-    return name, int(count)
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form TASK=N with a whole number")
+    return name, positive(count)
 
 
 def share(text: str) -> float:

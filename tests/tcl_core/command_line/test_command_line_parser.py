@@ -186,3 +186,11 @@ def test_more_than_anybody_waits_for(option: str, count: str, most: str, capsys:
 def test_help_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "--help"]) == 0
     assert "--cost-model" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["--trials {}", "--threads {}", "--task-trials t={}"])
+def test_a_number_too_long_for_a_float_is_refused(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The time left was reckoned with it, behind the first candidate: an `OverflowError`."""
+    count = "1" + "0" * 400
+    assert main(["tune", *line.format(count).split()]) == BAD_INPUT
+    assert f"'{count}' is not a whole number from 1 to 2,147,483,647" in capsys.readouterr().err
