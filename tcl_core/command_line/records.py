@@ -75,7 +75,7 @@ def _list(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.store import Workspace
 
     with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
-        records = workspace.records()
+        records = workspace.records(traces=False)
         names = {task.key: task.name for net in workspace.networks() for task in workspace.tasks(net.digest)}
     if not output.json:
         _show(records, names, output)

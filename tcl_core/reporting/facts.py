@@ -130,7 +130,7 @@ def read_run(
     listed = workspace.tasks(run.network_digest, run.platform) or workspace.tasks(run.network_digest)
     tasks = [task for task in listed if not run.config.include or task.key in run.config.include]
     keys = {task.key for task in tasks}
-    known = workspace.records(platform=run.platform, network_digest=run.network_digest)
+    known = workspace.records(platform=run.platform, network_digest=run.network_digest, traces=False)
     end_at = _end_at(workspace, run)
     among = [one for one in known if one.candidate.task_key in keys and one.measured_at <= end_at]
     records = [one for one in among if one.measured_at < run.started_at or one.source not in _OF_NO_RUN]

@@ -70,6 +70,17 @@ def test_records_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (row["score"], row["R"], row["D"], row["U"]) == (0.5, None, None, 1.0)
 
 
+def test_who_lists_records_reads_no_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are most of what a workspace holds, and nobody is shown them: damaged ones are not even noticed."""
+    with Workspace.open(tmp_path / "w") as workspace:
+        workspace.add_platform(samples.platform())
+        workspace.add_network(samples.network(), [samples.task()])
+        assert workspace.add_record(samples.record())
+        workspace._connection.execute("UPDATE records SET trace_json = x'00'")
+    assert dispatch(["records", "--workspace", str(tmp_path / "w"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["records"]) == 1
+
+
 def test_records_go_to_metaschedule_and_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("here", "there"):
         with Workspace.open(tmp_path / name) as workspace:

@@ -32,6 +32,13 @@ def test_only_the_runs_own_records_are_counted(folder: Path) -> None:
     ]
 
 
+def test_a_report_reads_no_traces(folder: Path) -> None:
+    """They are most of what a workspace holds, and no part of a report: damaged ones are not even noticed."""
+    with Workspace.open(folder) as workspace:
+        workspace._connection.execute("UPDATE records SET trace_json = x'00'")
+    assert read(folder, 1).trials == 7
+
+
 def test_imported_records_are_of_no_run(folder: Path) -> None:
     with Workspace.open(folder) as workspace:
         for number, after_s, latency_s in ((20, 120.0, 7e-4), (21, 121.0, 9e-4), (22, 190.0, 1e-4)):
