@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import Any
@@ -25,6 +26,8 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.json = as_json
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # stderr does without what its encoding lacks, "µs" say, by itself
         self.status = _console(stderr=True)
         self.result = self.status if as_json else _console(stderr=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -47,3 +48,11 @@ def test_a_name_is_shown_as_it_is_written(capsys: pytest.CaptureFixture[str]) ->
     Output(as_json=False).result.print(table)
     text = capsys.readouterr().out
     assert all(name in text for name in ("b [v1]", "out [/b] ü", "[red]a[blue]"))
+
+
+def test_a_terminal_that_lacks_a_character_is_told_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of records names microseconds by their sign, and ended as a bug where the locale is not UTF-8."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii", write_through=True))
+    Output(as_json=False).result.print("12 µs")
+    assert written.getvalue() == b"12 ?s\n"
