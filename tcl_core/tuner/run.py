@@ -275,14 +275,13 @@ class Tuner:
                 own = measured if prepared is last else islice(measured, len(prepared.chosen))
                 records = yield from self._taken(own, prepared.task_key, workspace)
                 if records:
-                    self._works[prepared.task_key].add_records(records)
                     yield from self._close_round(prepared, records, is_last=prepared is last)
         self._let_go()
 
     def _taken(
         self, found: Iterable[Record], task_key: str, workspace: Workspace
     ) -> Generator[Event, None, list[Record]]:
-        """A round's records, stored and told of as they come."""
+        """A round's records, stored, lent and told of as they come."""
         records: list[Record] = []
         timing = False
         for record in found:
@@ -290,6 +289,7 @@ class Tuner:
                 timing = True  # all that can be is compiled before any of it is timed
                 yield PhaseChanged(stage=Stage.MEASURE, task_key=task_key)
             workspace.add_record(record)
+            self._works[task_key].add_records([record])
             records.append(record)
             self.trials += 1
             self.failed += record.failure is not None

@@ -16,7 +16,7 @@ from tcl_core.checkpoints import describe
 from tcl_core.config import Budget, RunConfig
 from tcl_core.domain import Failure, Record, Stage
 from tcl_core.errors import Interrupted, UserError
-from tcl_core.events import CancelToken, Event, PhaseChanged, RecordMeasured, RoundFinished
+from tcl_core.events import CancelToken, Event, PhaseChanged, Progress, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.requests import MeasureResult
 from tcl_core.store import Workspace
@@ -124,6 +124,22 @@ def test_each_lesson_gives_what_is_lent_of_a_task_another_stamp(
     assert stamps, "the run had no lesson"
     for before, after in stamps:
         assert all(old != new for old, new in zip(before, after, strict=True))
+
+
+def test_what_is_told_of_is_lent_at_once(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person who opens a record in a pause is told that it is measured, and does not measure it once more."""
+    progress, lent = Tuner._progress, []
+
+    def noted(tuner: Tuner) -> Progress:
+        assert tuner.loan is not None
+        loan = tuner.loan
+        lent.append((tuner.trials, sum(len(loan.records(key)) for key in tuner._works)))
+        return progress(tuner)
+
+    monkeypatch.setattr(Tuner, "_progress", noted)
+    quick_run(tmp_path, opened, Budget(trials=6), heaviest(opened, 3))
+    assert {trials for trials, _ in lent} == set(range(7)), "not at the ends of rounds alone"
+    assert all(records == trials for trials, records in lent)
 
 
 def test_the_next_task_is_searched_while_one_compiles(
