@@ -175,12 +175,17 @@ class _Engine:
             elif last is not None:
                 if not any(token.paused for token in tuple(self._tokens)):  # a pause is not of the run
                     since_s += time.monotonic() - before_s
-                self._send(replace(last, at=time.time(), elapsed_s=last.elapsed_s + since_s))
+                self._send(replace(last, at=time.time(), elapsed_s=last.elapsed_s + since_s), once_more=last)
             elif (beginning := self._beginning) is not None:
-                self._send(replace(beginning, at=time.time()))
+                self._send(replace(beginning, at=time.time()), once_more=beginning)
 
-    def _send(self, event: Event) -> None:
+    def _send(self, event: Event, once_more: Event | None = None) -> None:
+        """Tell the owner of an event, or `once_more` of one unless another has taken its place or the run is over."""
         with self._sending:
+            if once_more is not None and once_more is not self._last and once_more is not self._beginning:
+                return
+            if isinstance(event, Finished | Refused | Crashed):
+                self._last = self._beginning = None
             try:
                 self._connection.send(event)
             except OSError:

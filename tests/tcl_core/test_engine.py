@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
@@ -30,6 +31,18 @@ from tcl_core.events import (
     StartRun,
 )
 from tcl_core.what_if_events import MeasureWhatIf, ScoreWhatIf, WhatIfCommand, WhatIfRefused
+
+PROGRESS = Progress(
+    trials=1,
+    failed=0,
+    elapsed_s=10.0,
+    fraction=0.1,
+    eta_low_s=1.0,
+    eta_high_s=2.0,
+    candidates_scored=0,
+    estimate_s=None,
+    at=1e9,
+)
 
 
 class Room:
@@ -177,17 +190,7 @@ def test_a_run_does_not_age_while_the_computer_sleeps(
 ) -> None:
     served, _, pipe = engine
     monkeypatch.setattr("tcl_core.engine.time", Clocks(leap_s))
-    served._last = Progress(
-        trials=1,
-        failed=0,
-        elapsed_s=10.0,
-        fraction=0.1,
-        eta_low_s=1.0,
-        eta_high_s=2.0,
-        candidates_scored=0,
-        estimate_s=None,
-        at=1e9,
-    )
+    served._last = PROGRESS
     with pytest.raises(InterruptedError):
         served._beat()
     beats = [event for event in told(pipe) if isinstance(event, Progress)]
@@ -222,6 +225,31 @@ def test_a_run_gives_a_sign_of_life_before_its_first_progress(
     with pytest.raises(InterruptedError):
         served._beat()
     assert not told(pipe), "the run is over"
+
+
+def test_nothing_is_told_once_more_behind_the_end_of_a_run(
+    engine: tuple[_Engine, Room, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The heartbeat waited for its turn while the end was sent: the bar of a run that is over fell back by it."""
+    served, _, pipe = engine
+    finished = served._stopped()
+
+    class Overtaken:
+        """The lock of what is sent, which the end of the run gets first."""
+
+        def __enter__(self) -> None:
+            served._sending = threading.Lock()
+            served._send(finished)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr("tcl_core.engine.time", Clocks(0.0))
+    served._last = PROGRESS
+    served._sending = Overtaken()  # type: ignore[assignment]
+    with pytest.raises(InterruptedError):
+        served._beat()
+    assert told(pipe) == [finished]
 
 
 def seen_by(served: _Engine, pipe: Connection, monkeypatch: pytest.MonkeyPatch, look: Callable[[str], Any]) -> Any:
