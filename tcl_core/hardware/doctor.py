@@ -18,11 +18,10 @@ from platformdirs import user_data_path
 
 from tcl_core.cuda_compiler import compile_for
 from tcl_core.hardware import detect, display, llvm_cpu
+from tcl_core.linker import find_linker
 
 DISTRIBUTION = "tcl-studio"
 _PROJECT_FILE = Path(__file__).parents[2] / "pyproject.toml"
-_COMPILERS = ("cc", "gcc", "clang")
-"""As `linker` looks for them."""
 _NOTHING = 'extern "C" __global__ void nothing() {}'
 _LEAST_MEMORY_BYTES = 2 << 30
 _LEAST_DISK_BYTES = 1 << 30
@@ -151,14 +150,11 @@ def _window(environ: Mapping[str, str]) -> Iterator[Check]:
 
 def _compiler() -> Check:
     """Who links an exported library; its C++ example wants `g++` as well."""
-    found = next((path for path in map(shutil.which, _COMPILERS) if path), None)
-    if not found:
-        try:
-            found = "ziglang " + importlib.metadata.version("ziglang")
-        except importlib.metadata.PackageNotFoundError:
-            mend = "Install one with `apt-get install gcc`, or `python -m pip install ziglang`."
-            return Check(name="C compiler", ok=False, detail="none: nothing can be exported", mend=mend, required=False)
-    return Check(name="C compiler", ok=True, detail=found, mend="", required=False)
+    linker = find_linker()
+    if linker is None:
+        mend = "Install one with `apt-get install gcc`, or `python -m pip install ziglang`."
+        return Check(name="C compiler", ok=False, detail="none: nothing can be exported", mend=mend, required=False)
+    return Check(name="C compiler", ok=True, detail=" ".join(linker.command), mend="", required=False)
 
 
 def _machine() -> Iterator[Check]:
