@@ -18,7 +18,7 @@ def fix_values(model: Any, values: Sequence[tuple[str, tuple[float, ...]]]) -> N
     """Give inputs of static shapes an initializer, in place; such an input is constant (`shapes.data_inputs`).
 
     Raises:
-        UserError: an unknown input, another count of numbers, or numbers its type does not hold.
+        UserError: an unknown input, another count of numbers, numbers its type does not hold, or no input is left.
     """
     for name, numbers in values:
         inputs = {value.name: value for value in shapes.data_inputs(model)}
@@ -27,6 +27,8 @@ def fix_values(model: Any, values: Sequence[tuple[str, tuple[float, ...]]]) -> N
                 "network", f"--value names '{name}', but the inputs are {shapes.names(inputs)}; name one of these."
             )
         model.graph.initializer.append(onnx.numpy_helper.from_array(_array(inputs[name], numbers), name))
+    if values and not shapes.data_inputs(model):
+        raise UserError("network", "--value fixes every input, and nothing is left to compute; leave one of them out.")
 
 
 def _array(value: Any, numbers: tuple[float, ...]) -> Any:
