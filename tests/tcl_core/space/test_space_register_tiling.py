@@ -247,8 +247,8 @@ def test_channels_are_summed_block_by_block(window: int) -> None:
 
 
 def test_the_order_of_tiles_is_open() -> None:
-    space = DesignSpace(task_of("matrices", matrices()), CPU_TARGET)
-    assert all(len(domain.values) > 1 for sketch in space.sketches for domain in sketch.domains[:1])
+    first = [sketch.domains[0] for sketch in DesignSpace(task_of("matrices", matrices()), CPU_TARGET).sketches]
+    assert first and all(len(domain.values) > 1 for domain in first)
 
 
 def test_panels_are_tiled_as_the_matrix_would_be() -> None:

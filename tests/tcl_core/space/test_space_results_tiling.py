@@ -72,4 +72,4 @@ def test_what_is_compared_with_has_it_not() -> None:
 
 def test_a_gpu_keeps_its_own_sketches() -> None:
     sketches = DesignSpace(split_in_three((12, 40)), CUDA_TARGET).sketches
-    assert all("SamplePerfectTile" not in sketch.trace_json for sketch in sketches)
+    assert sketches and all("SamplePerfectTile" not in sketch.trace_json for sketch in sketches)
