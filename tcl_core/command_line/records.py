@@ -75,10 +75,11 @@ def _list(arguments: argparse.Namespace, output: Output) -> None:
     from tcl_core.store import Workspace
 
     with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
-        records = workspace.records(traces=False)
+        records = workspace.records(traces=False, newest=None if output.json else _SHOWN)
+        counts = [workspace.record_counts(platform.fingerprint) for platform in workspace.platforms()]
         names = {task.key: task.name for net in workspace.networks() for task in workspace.tasks(net.digest)}
     if not output.json:
-        _show(records, names, output)
+        _show(records, sum(count.trials for tasks in counts for count in tasks.values()), names, output)
     output.emit({"records": [_row(record, names) for record in records]})
 
 
@@ -103,14 +104,14 @@ def _row(record: Record, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _show(records: tuple[Record, ...], names: dict[str, str], output: Output) -> None:
+def _show(records: tuple[Record, ...], total: int, names: dict[str, str], output: Output) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("task", overflow="fold")
     for heading in ("sketch", "latency (µs)", "score", "R", "D", "U"):
         table.add_column(heading, justify="right")
     table.add_column("by")
     table.add_column("failure")
-    for record in records[-_SHOWN:]:
+    for record in records:
         why = record.rationale
         parts = (why.score, why.representativeness, why.diversity, why.uncertainty)
         latency = microseconds(record.latency_s) if record.latency_s is not None else "-"
@@ -124,4 +125,4 @@ def _show(records: tuple[Record, ...], names: dict[str, str], output: Output) ->
             failure,
         )
     output.result.print(table)
-    output.result.print(f"{min(_SHOWN, len(records))} of {len(records)} records shown; --json holds all")
+    output.result.print(f"{len(records)} of {total} records shown; --json holds all")

@@ -103,13 +103,16 @@ def select(
     network_digest: str | None,
     *,
     traces: bool = True,
+    newest: int | None = None,
 ) -> Iterator[Record]:
-    """Records in order of measurement, read one by one; without `traces` theirs are empty."""
+    """Records in order of measurement, read one by one; without `traces` theirs are empty; or the `newest` few."""
     values = (task_key, platform, network_digest)
     by_task, by_platform, by_network = (value is not None for value in values)
     statement = select_statement(by_task=by_task, by_platform=by_platform, by_network=by_network, traces=traces)
-    rows = connection.execute(statement, [value for value in values if value is not None])
-    return map(_from_row, rows)
+    given = [value for value in values if value is not None]
+    if newest is None:
+        return map(_from_row, connection.execute(statement, given))
+    return map(_from_row, reversed(connection.execute(f"{statement} DESC LIMIT ?", [*given, newest]).fetchall()))
 
 
 def one(connection: sqlite3.Connection, candidate: Candidate, platform: str) -> Record | None:

@@ -196,10 +196,12 @@ class Workspace:
         platform: str | None = None,
         network_digest: str | None = None,
         traces: bool = True,
+        newest: int | None = None,
     ) -> tuple[Record, ...]:
-        """Those that meet all conditions, in order of measurement; `traces` are most of what is read, where wanted."""
+        """Those that meet all conditions, or the `newest` few, in order of measurement; most of it is `traces`."""
+        of = (task_key, platform, network_digest)
         with self._reading() as connection:
-            return tuple(record_table.select(connection, task_key, platform, network_digest, traces=traces))
+            return tuple(record_table.select(connection, *of, traces=traces, newest=newest))
 
     def each_record(self, *, platform: str, network_digest: str | None = None) -> Iterator[Record]:
         """As `records`, read one by one, as there may be millions. Nothing may be written before the last of them."""
@@ -213,9 +215,7 @@ class Workspace:
 
     def best_records(self, platform: str, task_keys: Sequence[str]) -> dict[str, Record]:
         """The success of lowest median latency, by task; tasks without one are left out."""
-        with self._reading() as connection:
-            found = record_table.best(connection, platform, task_keys, 1)
-        return {task_key: record for task_key, (record,) in found.items()}
+        return {task_key: record for task_key, (record,) in self.fastest_records(platform, task_keys, 1).items()}
 
     def fastest_records(self, platform: str, task_keys: Sequence[str], count: int) -> dict[str, tuple[Record, ...]]:
         """The successes of lowest median latency, fastest first, by task; tasks without one are left out."""

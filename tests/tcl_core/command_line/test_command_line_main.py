@@ -6,14 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tcl_core.command_line import main as dispatch
 from tcl_core.command_line.main import BAD_INPUT, BUG, INTERRUPTED
-from tcl_core.domain import Candidate, Failure, Rationale, Stage
+from tcl_core.domain import Candidate, Failure, Rationale, Record, Stage
 from tcl_core.errors import Interrupted
-from tcl_core.store import Workspace
+from tcl_core.store import Workspace, record_table
 from tcl_core.store.metaschedule import TUNING_RECORDS
 from tests.tcl_core.store import store_samples as samples
 
@@ -68,6 +69,29 @@ def test_records_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert row["decisions"] == [list(decision) for decision in samples.record().candidate.decisions]
     assert row["failure"] == {"stage": "measure", "cause": "timeout"}
     assert (row["score"], row["R"], row["D"], row["U"]) == (0.5, None, None, 1.0)
+
+
+def test_a_person_is_shown_the_newest_records_and_how_many_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+    from_row = record_table._from_row
+
+    def counted(row: tuple[Any, ...]) -> Record:
+        nonlocal read
+        read += 1
+        return from_row(row)
+
+    with Workspace.open(tmp_path / "w") as workspace:
+        workspace.add_platform(samples.platform())
+        workspace.add_network(samples.network(), [samples.task()])
+        workspace.add_records([samples.record(number, latencies_s=(1e-6 * (1 + number),)) for number in range(45)])
+    monkeypatch.setattr(record_table, "_from_row", counted)
+    assert dispatch(["records", "--workspace", str(tmp_path / "w")]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [float(row.split()[2]) for row in rows[1:-1]] == [float(number) for number in range(6, 46)]
+    assert rows[-1] == "40 of 45 records shown; --json holds all"
+    assert read == 40, "a workspace may hold millions"
 
 
 def test_who_lists_records_reads_no_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
