@@ -60,7 +60,7 @@ def reach(address: DeviceAddress) -> DeviceLook:
     """Whether a device would take a session now. No session is opened, and nothing is known of the machine yet."""
     started = time.perf_counter()
     try:
-        look = _ask_tracker(address) if address.key else _ask_server(address)
+        look = _asked(address)
     except ConnectionResetError:
         sentence = f"What listens at {address.text} hangs up: if it is a tracker, write / and a key behind it."
         return _look(address, DeviceState.UNFIT, sentence)
@@ -70,6 +70,16 @@ def reach(address: DeviceAddress) -> DeviceLook:
         why = getattr(error, "strerror", None) or first_line(error)
         return _look(address, DeviceState.ABSENT, f"Nobody listens at {address.text} ({why}): {_MEND}")
     return replace(look, answer_s=time.perf_counter() - started)
+
+
+def _asked(address: DeviceAddress) -> DeviceLook:
+    """Raises: ConnectionResetError where whoever listens hangs up twice, another OSError where nobody answers."""
+    ask_it = _ask_tracker if address.key else _ask_server
+    try:
+        return ask_it(address)
+    except ConnectionResetError:  # as a device does whose server is just ending; the next finds nobody there
+        time.sleep(_POLL_S)
+        return ask_it(address)
 
 
 def open_session(address: DeviceAddress, limit_s: float) -> Any:

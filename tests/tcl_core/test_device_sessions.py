@@ -78,6 +78,26 @@ def silent(client: socket.socket) -> None:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_sessions, "ANSWER_S", 0.3)
     monkeypatch.setattr(device_sessions, "WAIT_S", 0.0)
+    monkeypatch.setattr(device_sessions, "_POLL_S", 0.1)
+
+
+def test_a_device_that_is_just_ending_is_gone() -> None:
+    """One whose server was killed was taken for a tracker, as it cut off who waited for it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def end() -> None:
+            client, _ = server.accept()
+            client.recv(1 << 10)
+            server.close()
+            client.close()
+
+        ending = threading.Thread(target=end, name="ending-device")
+        address = DeviceAddress(host="127.0.0.1", port=server.getsockname()[1])
+        ending.start()
+        look = reach(address)
+        ending.join()
+    assert look.state is DeviceState.ABSENT
+    assert look.sentence.startswith(f"Nobody listens at {address.text}")
 
 
 @pytest.mark.parametrize(
