@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -35,7 +36,7 @@ def run(report: Callable[[str], None]) -> BenchResult:
             for name, share in _shares(Tuner(config, CancelToken(), opened).events()).items():
                 shares.setdefault(name, []).append(share)
         report(", ".join(f"{name} {values[-1]:.1%}" for name, values in shares.items()))
-    overhead = sorted(shares["overhead"])[REPEATS // 2]
+    overhead = statistics.median(shares["overhead"])
     return BenchResult(
         name="overhead",
         subject=f"the bundled sample, {TRIALS} trials, from the checkpoint that ships",

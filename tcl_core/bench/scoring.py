@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -47,7 +48,7 @@ def run(report: Callable[[str], None]) -> BenchResult:
         stock.append(_rate_stock(xgb, space, spaces[0], generator))
         report(f"ours {ours[-1]:,.0f} /s, stock {stock[-1]:,.0f} /s")
     ratio, spread = paired_ratio(ours, stock)
-    rate = sorted(ours)[len(ours) // 2]
+    rate = statistics.median(ours)
     limit = opened.platform.features.peak_flops / _flops(mamba, templates, populations)
     tokens = max(len(template.kinds) for template in templates)
     return BenchResult(

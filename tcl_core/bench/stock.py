@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -161,8 +162,7 @@ def _ran(seconds: Sequence[Any] | None) -> bool:
 
 
 def _median(seconds: Sequence[Any]) -> float:
-    values = sorted(float(value) for value in seconds)
-    return values[len(values) // 2]
+    return statistics.median(map(float, seconds))
 
 
 def _main() -> None:

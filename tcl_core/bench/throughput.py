@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -62,7 +63,7 @@ def run(report: Callable[[str], None], target: str = "cpu") -> BenchResult:
         ),
         ratio=ratio,
         ratio_spread=spread,
-        per_second=sorted(rates[0])[len(rates[0]) // 2],
+        per_second=statistics.median(rates[0]),
         passed=ratio >= GOAL,
         remarks=(
             ("latency ratio (stock / ours) at equal trials", quality),

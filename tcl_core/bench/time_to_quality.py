@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 
 from tcl_core.bench.course import Course
@@ -24,8 +25,8 @@ def run(report: Callable[[str], None], networks: Sequence[str] = (), same_tasks:
 def judge(races: Sequence[Race], course: Course) -> BenchResult:
     """What races of ours, warm and cold, and both peers say."""
     gains = {(ours, peer): [gain(race, ours, peer) for race in races] for ours in (WARM, COLD) for peer in (XGB, MLP)}
-    main = sorted(gains[WARM, MLP])
-    ratio = main[len(main) // 2]
+    main = gains[WARM, MLP]
+    ratio = statistics.median(main)
     return BenchResult(
         name="time_to_quality",
         subject=course.subject,
@@ -36,10 +37,10 @@ def judge(races: Sequence[Race], course: Course) -> BenchResult:
             for name in (WARM, COLD, XGB, MLP)
         ),
         ratio=ratio,
-        ratio_spread=(main[0], main[-1]),
+        ratio_spread=(min(main), max(main)),
         passed=ratio >= GOAL,
         remarks=tuple(
-            (f"{ours}, sooner than {peer} (0: never)", sorted(values)[len(values) // 2])
+            (f"{ours}, sooner than {peer} (0: never)", statistics.median(values))
             for (ours, peer), values in gains.items()
         ),
     )
