@@ -14,6 +14,10 @@ from tcl_core.errors import UserError
 _UNBOUND_WIDTH = 200
 """Of what is written to a file or a pipe: no table of ours is wider. rich takes 80 there and cuts columns short."""
 
+_LEAST_WIDTH = 80
+"""Of a table in a terminal, into which all of ours fit. A narrower one breaks its lines: rich would cut latencies to
+"0.…" there, and leave out what a checkpoint is called."""
+
 
 class Output:
     """Where a subcommand writes.
@@ -58,4 +62,6 @@ def _console(*, stderr: bool) -> Console:
     console = _Console(stderr=stderr, highlight=False, markup=False)
     if not console.is_terminal:
         console.width = _UNBOUND_WIDTH
+    elif not stderr:
+        console.width = max(console.width, _LEAST_WIDTH)
     return console

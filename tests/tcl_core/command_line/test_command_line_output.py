@@ -23,6 +23,20 @@ def test_no_column_is_cut_where_nobody_looks(as_json: bool, capsys: pytest.Captu
     assert not other
 
 
+def test_no_column_is_cut_in_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "40")):
+        monkeypatch.setenv(name, value)
+    table = Table("name", *(f"column {at}" for at in range(6)))
+    table.add_row("it", *("0.0196" for _ in range(6)))
+    output = Output(as_json=False)
+    output.result.print(table)
+    text = capsys.readouterr().out
+    assert "…" not in text and text.count("0.0196") == 6 and "it" in text
+    assert output.status.width == 40, "the bar has one line"
+
+
 def test_the_object_is_alone_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     output = Output(as_json=True)
     output.result.print("for a person")
