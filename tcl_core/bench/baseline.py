@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tcl_core.bench.result import TIMES_AS_FAST, BenchResult
@@ -141,14 +142,17 @@ def check_keepable(path: Path) -> None:
 
 
 def keep(result: BenchResult, path: Path) -> None:
-    """Make a result the baseline.
+    """Make a result the baseline, all of it or nothing: what was kept survives a full disk.
 
     Raises:
         UserError: the file cannot be written.
     """
     with _refusing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result.json(), indent=2) + "\n", encoding="utf-8")
+        with TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
+            whole = Path(folder) / path.name
+            whole.write_text(json.dumps(result.json(), indent=2) + "\n", encoding="utf-8")
+            whole.replace(path)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,6 +121,22 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot be written"):
         keep(result(), tmp_path / "file" / "b.json")
+
+
+def test_what_was_kept_survives_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "b.json"
+    keep(result(), path)
+    before = path.read_text()
+
+    def half(path: Path, text: str, encoding: str) -> None:
+        path.write_bytes(text.encode(encoding)[: len(text) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(UserError, match="cannot be written"):
+        keep(result((1.0, 2.0)), path)
+    assert path.read_text() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["b.json"]
 
 
 def test_what_was_kept_stays_until_there_is_another(tmp_path: Path) -> None:
