@@ -11,6 +11,7 @@ import json
 import socket
 import struct
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -80,6 +81,14 @@ def _asked(address: DeviceAddress) -> DeviceLook:
     except ConnectionResetError:  # as a device does whose server is just ending; the next finds nobody there
         time.sleep(_POLL_S)
         return ask_it(address)
+
+
+def devices_at(address: DeviceAddress) -> int:
+    """How many devices an address stands for, at least one: all that its tracker knows by the key.
+
+    A tracker that does not answer is whoever opens a session's to report.
+    """
+    return max(1, reach(address).known or 1) if address.key else 1
 
 
 def open_session(address: DeviceAddress, limit_s: float) -> Any:
@@ -257,20 +266,20 @@ def _ask_tracker(address: DeviceAddress) -> DeviceLook:
         connection.sendall(struct.pack("<i", len(question)) + question)
         (size,) = struct.unpack("<i", _received(connection, 4))
         _, summary = json.loads(_received(connection, size))
-    known = sorted({str(server["key"]).partition(":")[2] for server in summary["server_info"]})
+    known = Counter(str(server["key"]).partition(":")[2] for server in summary["server_info"])
     if address.key not in known:
         sentence = (
             f'The tracker at {address.host}:{address.port} knows no device "{address.key}"'
-            f" ({'it knows ' + ', '.join(known) if known else 'none at all'}): start `main.py serve --tracker "
+            f" ({'it knows ' + ', '.join(sorted(known)) if known else 'none at all'}): start `main.py serve --tracker "
             f"{address.host}:{address.port} --key {address.key}` on one."
         )
         return _look(address, DeviceState.ABSENT, sentence)
     queue = summary["queue_info"].get(address.key, {"free": 0, "pending": 0})
-    free, waiting = int(queue["free"]), int(queue["pending"])
-    if free:
-        return _look(address, DeviceState.FREE, free=free, waiting=waiting)
-    sentence = f'No "{address.key}" is free, and {waiting} wait for one; wait, or end what is running there.'
-    return _look(address, DeviceState.BUSY, sentence, free=free, waiting=waiting)
+    counts: dict[str, Any] = {"known": known[address.key], "free": int(queue["free"]), "waiting": int(queue["pending"])}
+    if counts["free"]:
+        return _look(address, DeviceState.FREE, **counts)
+    sentence = f'No "{address.key}" is free, and {counts["waiting"]} wait for one; wait, or end what is running there.'
+    return _look(address, DeviceState.BUSY, sentence, **counts)
 
 
 def _received(connection: socket.socket, size: int) -> bytes:

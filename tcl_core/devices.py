@@ -61,7 +61,8 @@ class DeviceLook:
         address: as `DeviceAddress.text`, or whatever the person wrote where that is no address.
         sentence: what is wrong and how to mend it; "" for a device that is free.
         answer_s: seconds until it answered; None where it did not.
-        free, waiting: devices of a tracker's key that are free, and clients that wait for one; None without a tracker.
+        known, free, waiting: devices that a tracker knows by the key, how many of them are free, and clients that wait
+            for one; None without a tracker.
         cpu, architecture, cores, memory_bytes, versions: of the machine; empty or 0 where they could not be asked for,
             as of one that is busy. Versions are pairs of package and version.
     """
@@ -70,6 +71,7 @@ class DeviceLook:
     state: DeviceState
     sentence: str = ""
     answer_s: float | None = None
+    known: int | None = None
     free: int | None = None
     waiting: int | None = None
     cpu: str = ""

@@ -95,6 +95,13 @@ def _numbers(
     return Column(title, hint, cell, numeric=True)
 
 
+def _free(row: DeviceRow) -> str:
+    look = row.look
+    if look is None or look.free is None:
+        return "–"
+    return tr("{free} of {known}", free=look.free, known=look.known)
+
+
 _COLUMNS: tuple[Column[DeviceRow], ...] = (
     Column(
         later("Device"),
@@ -122,7 +129,12 @@ _COLUMNS: tuple[Column[DeviceRow], ...] = (
         lambda look: look.memory_bytes or None,
         lambda count: quantities.digits(count / 2**30),
     ),
-    _numbers(later("Free"), later("Free devices of the tracker's key"), lambda look: look.free),
+    Column(
+        later("Free"),
+        later("Free devices of the tracker's key, of all that it knows; a run times a candidate on each at once"),
+        _free,
+        numeric=True,
+    ),
     _numbers(later("Waiting"), later("Runs that wait for a device of the tracker's key"), lambda look: look.waiting),
 )
 

@@ -1,9 +1,10 @@
 """One batch of requests: compiled side by side, timed strictly alone, each costing exactly one result.
 
 Two phases alternate until nothing is left: all workers compile; then, with nothing compiling, one worker after the
-other times what it holds of a task while the rest are blocked on their pipes, as often as there are visits. A worker
-that dies or hangs costs the request it was working on; what it had compiled goes back to the queue and is compiled
-again by its successor. Where all workers are lost at once that request does, too, the first time.
+other times what it holds of a task while the rest are blocked on their pipes, as often as there are visits. Where there
+are several devices to time on, as many workers do so at once, each alone on one of them. A worker that dies or hangs
+costs the request it was working on; what it had compiled goes back to the queue and is compiled again by its successor.
+Where all workers are lost at once that request does, too, the first time.
 
 Compiling is looked after by a thread, so that whoever began a batch can do something else until it asks for results.
 The workers' seats are that thread's until it has ended, then the caller's.
@@ -46,6 +47,7 @@ class Batch:
 
     Attributes:
         compiled_at: when the last compiling ended, by `time.perf_counter`; None while something is compiled.
+        devices: how many there are to time on, each one candidate at once.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class Batch:
         config: MeasureConfig,
         requests: Sequence[MeasureRequest],
         cancel: CancelToken | None,
+        devices: int = 1,
     ) -> None:
+        self.devices = devices
         self._seats = seats
         self._config = config
         self._requests = {request.id: request for request in requests}
@@ -100,8 +104,7 @@ class Batch:
             yield from self._failed_to_compile(task_key)
         yield from self._untold.pop(task_key, ())
         for _ in range(self._config.visits):
-            for seat in self._seats:
-                yield from self._time_held(seat, task_key)
+            yield from self._visit_held(task_key)
 
     def close(self) -> None:
         """Leave workers that do nothing and hold nothing, however far the batch has come."""
@@ -198,33 +201,48 @@ class Batch:
             return max(patience * all_s[-len(all_s) // 4], 2 * SOON_S)
         return math.inf
 
-    def _time_held(self, seat: Seat, task_key: str) -> Iterator[MeasureResult]:
-        """Visit once everything that the worker holds of a task."""
-        for _ in range(len(seat.held)):
-            if not seat.held:  # the worker died
-                return
-            self._checkpoint()
-            request, compile_s = seat.held.popleft()
-            if request.task_key != task_key:
-                seat.held.append((request, compile_s))
-                continue
-            keep = len(self._visits.get(request.id, ())) + 1 < self._config.visits
-            job = TimeJob(id=request.id, best_s=self._best_s[task_key], keep=keep)
-            if not seat.assign(job, self._config.run_timeout_s):
-                self._pending.append(request)
-                self._requeue(seat)
-                return
-            while not self._wait([seat]):
-                if self._cancel is not None and self._cancel.stopped:
-                    raise Interrupted
-            answer = self._take_answer(seat)
-            if answer is None:
-                return
-            if keep and isinstance(answer, Timed):
-                self._note(answer)
-                seat.held.append((request, compile_s))
-            else:
-                yield self._result(answer, compile_s)
+    def _visit_held(self, task_key: str) -> Iterator[MeasureResult]:
+        """Visit once everything that the workers hold of a task: one after the other, or one on each device."""
+        left = {seat: sum(request.task_key == task_key for request, _ in seat.held) for seat in self._seats}
+        at_work: dict[Seat, tuple[MeasureRequest, float]] = {}
+        while at_work or any(left.values()):
+            for seat in self._seats:
+                if left[seat] and seat not in at_work and len(at_work) < self.devices:
+                    self._checkpoint()
+                    held = self._start_timing(seat, task_key)
+                    if held is None:
+                        left[seat] = 0
+                        continue
+                    at_work[seat] = held
+                    left[seat] -= 1
+            answered = self._wait(list(at_work))
+            if not answered and self._cancel is not None and self._cancel.stopped:
+                raise Interrupted
+            for seat in answered:
+                request, compile_s = at_work.pop(seat)
+                answer = self._take_answer(seat)
+                left[seat] = 0 if seat.vacant else left[seat]
+                if isinstance(answer, Timed) and self._is_kept(request):
+                    self._note(answer)
+                    seat.held.append((request, compile_s))
+                elif answer is not None:
+                    yield self._result(answer, compile_s)
+
+    def _start_timing(self, seat: Seat, task_key: str) -> tuple[MeasureRequest, float] | None:
+        """Let a worker time the next of a task that it holds; None where it died while it was idle."""
+        held = next(each for each in seat.held if each[0].task_key == task_key)
+        seat.held.remove(held)
+        request, _ = held
+        job = TimeJob(id=request.id, best_s=self._best_s[task_key], keep=self._is_kept(request))
+        if seat.assign(job, self._config.run_timeout_s):
+            return held
+        self._pending.append(request)
+        self._requeue(seat)
+        return None
+
+    def _is_kept(self, request: MeasureRequest) -> bool:
+        """Whether it is visited again after this visit."""
+        return len(self._visits.get(request.id, ())) + 1 < self._config.visits
 
     def _note(self, answer: Timed) -> None:
         latency_s = statistics.median(answer.latencies_s)

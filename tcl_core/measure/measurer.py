@@ -8,7 +8,8 @@ from dataclasses import replace
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
-from tcl_core.device_sessions import PATIENCE_S
+from tcl_core.device_sessions import PATIENCE_S, devices_at
+from tcl_core.devices import parse_address
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
@@ -118,7 +119,7 @@ class Measurer:
         However the block ends, the workers are idle and hold nothing afterwards.
         """
         self.start()
-        batch = Batch(self._seats, self._config, requests, cancel)
+        batch = Batch(self._seats, self._config, requests, cancel, self._devices())
         self._batch = batch
         try:
             batch.begin()
@@ -150,6 +151,10 @@ class Measurer:
             finally:
                 own.leave()
         return result
+
+    def _devices(self) -> int:
+        """How many to time on now: of those that a tracker hands out, all that it knows."""
+        return devices_at(parse_address(self._platform.device)) if self._platform.device else 1
 
     def close(self) -> None:
         """End nursery and workers: none is left afterwards. The measurer can be started again."""

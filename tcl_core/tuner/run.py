@@ -345,7 +345,7 @@ class Tuner:
                 self._model.warm_up()  # while the workers start
             waited = self._clock.waited_s(batch.compiled_at, held_s)
             for record, result in step.records(batch.results(), opened.platform):
-                timed += result.run_s
+                timed += result.run_s / batch.devices
                 self._clock.note_trial()
                 yield record
                 if self._clock.out_of_time():

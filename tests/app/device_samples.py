@@ -24,6 +24,7 @@ BUSY = DeviceLook(
     state=DeviceState.BUSY,
     sentence="All devices that desk:9190 knows as pi4 are at work, and 2 runs wait for one: wait, or stop another.",
     answer_s=0.103,
+    known=1,
     free=0,
     waiting=2,
 )
@@ -42,6 +43,7 @@ TRACKED = DeviceLook(
     address="[fe80::1]:9190/epyc",
     state=DeviceState.FREE,
     answer_s=0.00042,
+    known=12,
     free=11,
     waiting=0,
     cpu="AMD EPYC 9B45 128-Core Processor",

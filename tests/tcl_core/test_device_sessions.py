@@ -9,13 +9,23 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tcl_core import device_sessions
-from tcl_core.device_sessions import DeviceCrash, DeviceLost, machine_of, open_session, peaks_of, reach, watched
+from tcl_core.device_sessions import (
+    DeviceCrash,
+    DeviceLost,
+    devices_at,
+    machine_of,
+    open_session,
+    peaks_of,
+    reach,
+    watched,
+)
 from tcl_core.devices import DeviceAddress, DeviceState, parse_address
 from tcl_core.errors import UserError
 
@@ -135,7 +145,18 @@ def test_a_tracker_tells_its_queue(servers: list[str], queue: dict[str, Any], st
     assert look.state is state
     assert words in look.sentence
     if "pi4" in queue:
-        assert (look.free, look.waiting) == (queue["pi4"]["free"], queue["pi4"]["pending"])
+        asked = queue["pi4"]
+        assert (look.known, look.free, look.waiting) == (len(servers), asked["free"], asked["pending"])
+
+
+def test_a_tracker_s_devices_are_counted() -> None:
+    three = tracker_that_knows(["pi4", "pi5", "pi4", "pi4"], {"pi4": {"free": 0, "pending": 0}})
+    with listening(three, "pi4") as address:
+        assert devices_at(address) == 3
+    with listening(tracker_that_knows(["pi5"], {}), "pi4") as address:
+        assert devices_at(address) == 1, "whoever opens a session says that there is none"
+    assert devices_at(_NOBODY) == 1
+    assert devices_at(replace(_NOBODY, key="pi4")) == 1
 
 
 def test_what_is_no_tracker_is_told_so() -> None:

@@ -41,10 +41,10 @@ def test_this_machine_is_there_from_the_beginning(qapp: object) -> None:
     ("address", "found"),
     [
         ("pi.local:9090", ["free", "12.0", "Cortex-A72", "4", "4.00", "–", "–"]),
-        ("desk:9190/pi4", ["busy", "103", "–", "–", "–", "0", "2"]),
+        ("desk:9190/pi4", ["busy", "103", "–", "–", "–", "0 of 1", "2"]),
         ("192.168.178.43:9090", ["absent", "–", "–", "–", "–", "–", "–"]),
         ("board.lab.example.org:22", ["unfit", "2.10", "–", "–", "–", "–", "–"]),
-        ("[fe80::1]:9190/epyc", ["free", "0.420", "AMD EPYC 9B45 128-Core Processor", "1", "1,511", "11", "0"]),
+        ("[fe80::1]:9190/epyc", ["free", "0.420", "AMD EPYC 9B45 128-Core Processor", "1", "1,511", "11 of 12", "0"]),
     ],
 )
 def test_what_a_look_shows(table: DeviceTableModel, address: str, found: list[str]) -> None:

@@ -20,7 +20,9 @@ FREE = DeviceLook(
     cores=4,
     versions=(("apache-tvm", "0.27"),),
 )
-QUEUED = DeviceLook(address="desk:9190/pi4", state=DeviceState.BUSY, sentence="No pi4 is free.", free=0, waiting=2)
+QUEUED = DeviceLook(
+    address="desk:9190/pi4", state=DeviceState.BUSY, sentence="No pi4 is free.", known=3, free=0, waiting=2
+)
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +35,7 @@ def test_devices_are_shown_with_what_is_wrong(capsys: pytest.CaptureFixture[str]
     assert main(["devices", "pi:9090", "desk:9190/pi4"]) == DONE
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["pi:9090", "free", "12.3", "ms", "-", "-", "Cortex-A72", "4", "0.27"] in lines
-    assert ["desk:9190/pi4", "busy", "-", "0", "2", "-", "-", "-"] in lines
+    assert ["desk:9190/pi4", "busy", "-", "0", "of", "3", "2", "-", "-", "-"] in lines
     assert ["No", "pi4", "is", "free."] in lines
 
 

@@ -78,6 +78,9 @@ class FakeWorker:
             self.compile(job, fate)
         else:
             self.pool.bests.append(job.best_s)
+            self.pool.most_timed_at_once = max(
+                self.pool.most_timed_at_once, 1 + sum(seat.busy for seat in self.pool.seats)
+            )
             self.time(job, fate)
 
     def compile(self, job: CompileJob, fate: str) -> None:
@@ -129,6 +132,7 @@ class FakePool:
         self.losses: Counter[int] = Counter()
         self.bests: list[float | None] = []
         self.timed: list[int] = []
+        self.most_timed_at_once = 0
         self.slowdowns: list[float] = []
         self.compile_s = 1.0
         self.late: list[threading.Timer] = []
@@ -164,13 +168,14 @@ class FakePool:
         cancel: CancelToken | None = None,
         visits: int = 1,
         config: MeasureConfig = CONFIG,
+        devices: int = 1,
     ) -> Batch:
         self.seats = [Seat(self) for _ in range(workers)]  # type: ignore[arg-type]
         requests = [
             MeasureRequest(id=number, module_json="", task_key=self.task_of(number), best_s=best_s)
             for number in range(len(self.fates))
         ]
-        return Batch(self.seats, replace(config, visits=visits), requests, cancel)
+        return Batch(self.seats, replace(config, visits=visits), requests, cancel, devices)
 
     def results(self, **options: Any) -> Generator[MeasureResult, None, None]:
         with contextlib.closing(self.batch(**options)) as batch:

@@ -28,13 +28,15 @@ from tcl_core.measure.seat import Seat
     st.integers(min_value=1, max_value=3),
     st.integers(min_value=1, max_value=3),
     st.integers(min_value=1, max_value=3),
+    st.integers(min_value=1, max_value=3),
 )
 def test_every_request_has_exactly_one_result_and_the_right_one(
-    fates: list[str], workers: int, visits: int, tasks: int
+    fates: list[str], workers: int, visits: int, tasks: int, devices: int
 ) -> None:
     pool = FakePool(fates)
     pool.tasks = tasks
-    results = list(pool.results(workers=workers, visits=visits))
+    results = list(pool.results(workers=workers, visits=visits, devices=devices))
+    assert pool.most_timed_at_once <= devices
     assert sorted(result.id for result in results) == list(range(len(fates)))
     told = [pool.task_of(result.id) for result in results]
     assert told == sorted(told), "one task after the other"
@@ -73,6 +75,14 @@ def test_each_task_has_a_best_of_its_own() -> None:
     list(pool.results(best_s=0.6, workers=1))
     assert pool.timed == [0, 2, 4, 1, 3]
     assert pool.bests == [0.6, 0.6, 1 / 3, 0.6, 1 / 2]
+    pool.end()
+
+
+@pytest.mark.parametrize(("workers", "devices", "at_once"), [(3, 1, 1), (3, 2, 2), (2, 3, 2)])
+def test_one_is_timed_on_each_device(workers: int, devices: int, at_once: int) -> None:
+    pool = FakePool(["fine"] * 6)
+    assert len(list(pool.results(workers=workers, devices=devices))) == 6
+    assert pool.most_timed_at_once == at_once
     pool.end()
 
 
