@@ -4,7 +4,10 @@ Who does what, from the tuner down to the kernel::
 
     requests   what is asked of it, and what it answers
     measurer   the room's door: start, measure, close
-    batch      one batch: who compiles what, who is timed next, whom a crash sends back to the queue
+    compiling  one batch's first half: who compiles what, whom a crash sends back to the queue
+    batch      one batch: a result for each request, however often it is visited
+    local_batch   who is timed next on this machine, where nothing compiles meanwhile
+    device_batch  the same on devices over the network, while others compile
     pool       the workers as their owner sees them: start, kill, the reason of a death
     nursery    a process with TVM loaded that forks a ready worker in milliseconds
     worker     what runs in a forked worker: compile, time, tell

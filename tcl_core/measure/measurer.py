@@ -14,7 +14,10 @@ from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.linker import require_linker, triple_of
-from tcl_core.measure.batch import STOP_POLL_S, Batch
+from tcl_core.measure.batch import Batch
+from tcl_core.measure.compiling import STOP_POLL_S
+from tcl_core.measure.device_batch import DeviceBatch
+from tcl_core.measure.local_batch import LocalBatch
 from tcl_core.measure.messages import WorkerSetup
 from tcl_core.measure.pool import WorkerPool
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
@@ -49,6 +52,7 @@ class Measurer:
         )
         self._batch: Batch | None = None
         self._seats = [Seat(self._pool) for _ in range(config.compile_workers)]
+        self._timers: list[Seat] = []
 
     def __enter__(self) -> Measurer:
         self.launch()
@@ -67,7 +71,7 @@ class Measurer:
     @property
     def process_ids(self) -> tuple[int, ...]:
         """The processes this measurer has now: its nursery, then its workers."""
-        pids = (self._pool.nursery_pid, *(seat.pid for seat in self._seats))
+        pids = (self._pool.nursery_pid, *(seat.pid for seat in (*self._seats, *self._timers)))
         return tuple(pid for pid in pids if pid is not None)
 
     def launch(self) -> None:
@@ -93,7 +97,7 @@ class Measurer:
         """
         self.launch()
         if self._pool.start() is not None:
-            for seat in self._seats:
+            for seat in (*self._seats, *self._timers):
                 seat.leave()  # a worker of an earlier nursery is dead
         for seat in self._seats:
             seat.fill()
@@ -119,7 +123,7 @@ class Measurer:
         However the block ends, the workers are idle and hold nothing afterwards.
         """
         self.start()
-        batch = Batch(self._seats, self._config, requests, cancel, self._devices())
+        batch = self._batch_of(self._seats, self._timers_now(), requests, cancel)
         self._batch = batch
         try:
             batch.begin()
@@ -131,7 +135,7 @@ class Measurer:
     def measure_aside(self, request: MeasureRequest, cancel: CancelToken) -> MeasureResult:
         """Compile and time one candidate while a `measure` of this measurer is held: by a worker of its own, alone.
 
-        Timed in full, however slow it is. What the others were compiling when the hold began is waited for.
+        Timed in full, however slow it is. What the others were at when the hold began is waited for.
 
         Args:
             cancel: obeyed before and during the candidate; must not itself be held.
@@ -141,23 +145,38 @@ class Measurer:
         """
         self.launch()
         with self._batch.still() if self._batch else nullcontext():
-            while busy := [seat for seat in self._seats if seat.busy and not Seat.wait([seat], 0.0)]:
+            seats = (*self._seats, *self._timers)
+            while busy := [seat for seat in seats if seat.busy and not Seat.wait([seat], 0.0)]:
                 cancel.checkpoint()
                 Seat.wait(busy, STOP_POLL_S)
-            own = Seat(self._pool)
+            own, timer = Seat(self._pool), Seat(self._pool)
             try:
-                with closing(Batch([own], self._config, [request], cancel)) as batch:
+                with closing(self._batch_of([own], [timer], [request], cancel)) as batch:
                     (result,) = batch.results()
             finally:
                 own.leave()
+                timer.leave()
         return result
-
-    def _devices(self) -> int:
-        """How many to time on now: of those that a tracker hands out, all that it knows."""
-        return devices_at(parse_address(self._platform.device)) if self._platform.device else 1
 
     def close(self) -> None:
         """End nursery and workers: none is left afterwards. The measurer can be started again."""
-        for seat in self._seats:
+        for seat in (*self._seats, *self._timers):
             seat.leave()
         self._pool.close()
+
+    def _batch_of(
+        self,
+        seats: Sequence[Seat],
+        timers: Sequence[Seat],
+        requests: Sequence[MeasureRequest],
+        cancel: CancelToken | None,
+    ) -> Batch:
+        if not self._platform.device:
+            return LocalBatch(seats, self._config, requests, cancel)
+        return DeviceBatch(seats, timers, self._config, requests, cancel)
+
+    def _timers_now(self) -> Sequence[Seat]:
+        """One for each device there is now; a tracker's come and go."""
+        count = devices_at(parse_address(self._platform.device)) if self._platform.device else 0
+        self._timers.extend(Seat(self._pool) for _ in range(len(self._timers), count))
+        return self._timers[:count]

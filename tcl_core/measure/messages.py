@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tcl_core.config import MeasureConfig
 from tcl_core.domain import Failure
+from tcl_core.measure.arguments import Signature
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +51,27 @@ class CompileJob:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkedKernel:
+    """A candidate as a shared library for a device over the network. `signature` is what its arguments must look like.
+
+    It weighs 20 - 100 KB.
+    """
+
+    library: bytes
+    signature: Signature
+
+
+@dataclass(frozen=True, kw_only=True)
 class TimeJob:
     """Time what was compiled as `id`, then drop it unless it is to be kept for another visit.
 
-    `best_s` is the task's best latency so far.
+    `best_s` is the task's best latency so far. `kernel` is what to time where another worker compiled it.
     """
 
     id: int
     best_s: float | None
     keep: bool = False
+    kernel: LinkedKernel | None = None
 
 
 @dataclass(frozen=True)
@@ -68,10 +81,11 @@ class ForgetJob:
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """Answer to `CompileJob`."""
+    """Answer to `CompileJob`. With a `kernel` the worker keeps nothing."""
 
     id: int
     compile_s: float
+    kernel: LinkedKernel | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from tcl_core.devices import DeviceAddress
 from tcl_core.linker import require_linker, triple_of
 from tcl_core.measure.arguments import Signature, random_contents
 from tcl_core.measure.kernel import ENTRY, built
+from tcl_core.measure.messages import LinkedKernel
 from tcl_core.measure.preload import Target, tvm
 from tcl_core.passing_folders import passing_folder
 
@@ -67,25 +68,26 @@ class RemoteCompiler:
         """What its kernels are run on."""
         return RemoteArguments(seed=seed)
 
-    def compile(self, module_json: str) -> RemoteKernel:
+    def compile(self, module_json: str) -> LinkedKernel:
         """Build `module_json` (`tvm.ir.save_json` text, entry "main") down to a shared library."""
         runtime_module, signature = built(module_json, self._target)
         with passing_folder("candidate") as folder:
             path = Path(folder) / _LIBRARY
             runtime_module.export_library(str(path), fcompile=self._linker)
             library = path.read_bytes()
-        return RemoteKernel(library, signature, self._address, self._threads, self._limit_s)
+        return LinkedKernel(library=library, signature=signature)
+
+    def sent(self, linked: LinkedKernel) -> RemoteKernel:
+        """What was compiled here or by another such compiler, to be timed."""
+        return RemoteKernel(linked, self._address, self._threads, self._limit_s)
 
 
 class RemoteKernel:
-    """A linked module that can be sent. `signature` is what its arguments must look like."""
+    """A linked module, and where it is sent."""
 
-    def __init__(
-        self, library: bytes, signature: Signature, address: DeviceAddress, threads: int, limit_s: float
-    ) -> None:
-        self._library = library
+    def __init__(self, linked: LinkedKernel, address: DeviceAddress, threads: int, limit_s: float) -> None:
+        self._linked = linked
         self._address, self._threads, self._limit_s = address, threads, limit_s
-        self.signature = signature
 
     def timer(self, arguments: RemoteArguments) -> RemoteTimer:
         """A `timing.Timer` of this kernel, to be closed: it holds the device."""
@@ -94,9 +96,9 @@ class RemoteKernel:
             remote = open_to_time(self._address, self._threads, self._limit_s)
             began_s = time.monotonic()  # a device that was busy has been waited for
             with watched(self._address, self._limit_s, began_s):
-                remote.upload(bytearray(self._library), _LIBRARY)
+                remote.upload(bytearray(self._linked.library), _LIBRARY)
                 module = remote.load_module(_LIBRARY)
-                tensors = arguments.on(remote, self.signature)
+                tensors = arguments.on(remote, self._linked.signature)
             return _Session(remote=remote, module=module, tensors=tensors, began_s=began_s)
 
         return RemoteTimer(begin, self._address, self._limit_s)

@@ -28,6 +28,7 @@ from tcl_core.measure.messages import (
     Failed,
     ForgetJob,
     Job,
+    LinkedKernel,
     Timed,
     TimeJob,
     WorkerReady,
@@ -118,14 +119,17 @@ class Worker:
             return Failed(id=job.id, failure=failure, seconds=time.perf_counter() - start, fit=fit)
 
     def _compile(self, job: CompileJob, start: float) -> Compiled:
-        self._kernels[job.id] = self._compiler.compile(job.module_json)
-        return Compiled(id=job.id, compile_s=time.perf_counter() - start)
+        kernel = self._compiler.compile(job.module_json)
+        linked = kernel if isinstance(kernel, LinkedKernel) else None
+        if linked is None:
+            self._kernels[job.id] = kernel
+        return Compiled(id=job.id, compile_s=time.perf_counter() - start, kernel=linked)
 
     def _time(self, job: TimeJob, start: float) -> Timed:
-        kernel = self._kernels.pop(job.id)
+        kernel = self._kernels.pop(job.id) if job.kernel is None else self._compiler.sent(job.kernel)
         with closing(kernel.timer(self._arguments)) as timer:
             timing = time_adaptively(timer, self._config, job.best_s)
-        if job.keep:  # one that failed is not visited again
+        if job.keep and job.kernel is None:  # one that failed is not visited again
             self._kernels[job.id] = kernel
         wait_until_pool_sleeps()  # the next is timed in another worker, alone
         run_s = time.perf_counter() - start

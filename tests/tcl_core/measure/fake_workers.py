@@ -16,7 +16,9 @@ from tcl_core.domain import Failure, Stage
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.measure.batch import Batch
-from tcl_core.measure.messages import Compiled, CompileJob, Failed, ForgetJob, Timed, TimeJob
+from tcl_core.measure.device_batch import DeviceBatch
+from tcl_core.measure.local_batch import LocalBatch
+from tcl_core.measure.messages import Compiled, CompileJob, Failed, ForgetJob, LinkedKernel, Timed, TimeJob
 from tcl_core.measure.requests import MeasureRequest, MeasureResult
 from tcl_core.measure.seat import Seat
 
@@ -75,12 +77,9 @@ class FakeWorker:
         assert isinstance(job, CompileJob | TimeJob) and not self.unfit
         fate = self.pool.fates[job.id]
         if isinstance(job, CompileJob):
+            self.pool.compiled += 1
             self.compile(job, fate)
         else:
-            self.pool.bests.append(job.best_s)
-            self.pool.most_timed_at_once = max(
-                self.pool.most_timed_at_once, 1 + sum(seat.busy for seat in self.pool.seats)
-            )
             self.time(job, fate)
 
     def compile(self, job: CompileJob, fate: str) -> None:
@@ -95,20 +94,26 @@ class FakeWorker:
             self.pool.late.append(threading.Timer(0.3, self.answer_late, [job.id]))
             self.pool.late[-1].start()
         elif fate != "compile hang":
-            self.theirs.send(Compiled(id=job.id, compile_s=self.pool.compile_s))
-            self.held.add(job.id)
+            self.theirs.send(Compiled(id=job.id, compile_s=self.pool.compile_s, kernel=self.pool.kernel))
+            self.hold(job.id)
             if fate == "dies idle" and job.id not in self.pool.died_idle:
                 self.pool.died_idle.add(job.id)
                 self.theirs.close()
 
     def answer_late(self, number: int) -> None:
         with contextlib.suppress(OSError):  # it was given up
+            self.hold(number)
+            self.theirs.send(Compiled(id=number, compile_s=0.3, kernel=self.pool.kernel))
+
+    def hold(self, number: int) -> None:
+        if self.pool.kernel is None:
             self.held.add(number)
-            self.theirs.send(Compiled(id=number, compile_s=0.3))
 
     def time(self, job: TimeJob, fate: str) -> None:
-        self.held.remove(job.id)  # a KeyError here: asked to time what was lost
-        self.pool.timed.append(job.id)
+        assert job.kernel == self.pool.kernel
+        if job.kernel is None:
+            self.held.remove(job.id)  # a KeyError here: asked to time what was lost
+        self.pool.note_timing(job)
         if fate == "time lost" and not self.pool.losses[job.id]:
             self.lose(job.id)
         elif fate == "time death" or (fate == "dies at its second visit" and self.pool.timed.count(job.id) == 2):
@@ -120,7 +125,7 @@ class FakeWorker:
         elif fate != "time hang":
             self.theirs.send(Timed(id=job.id, latencies_s=self.pool.latencies_s(job.id), cut_off=False, run_s=2.0))
             if job.keep:
-                self.held.add(job.id)
+                self.hold(job.id)
 
 
 class FakePool:
@@ -132,11 +137,22 @@ class FakePool:
         self.losses: Counter[int] = Counter()
         self.bests: list[float | None] = []
         self.timed: list[int] = []
+        self.compiled = 0
         self.most_timed_at_once = 0
+        self.timed_beside_compiling = False
         self.slowdowns: list[float] = []
         self.compile_s = 1.0
         self.late: list[threading.Timer] = []
         self.tasks = 1
+        self.kernel: LinkedKernel | None = None
+
+    def note_timing(self, job: TimeJob) -> None:
+        """Remember what is asked for, and who is busy at that moment; whoever is asked counts as that."""
+        self.bests.append(job.best_s)
+        self.timed.append(job.id)
+        timers = self.timers or self.seats
+        self.most_timed_at_once = max(self.most_timed_at_once, 1 + sum(seat.busy for seat in timers))
+        self.timed_beside_compiling |= bool(self.timers) and any(seat.busy for seat in self.seats)
 
     def task_of(self, number: int) -> str:
         return f"task {number % self.tasks}"
@@ -168,21 +184,27 @@ class FakePool:
         cancel: CancelToken | None = None,
         visits: int = 1,
         config: MeasureConfig = CONFIG,
-        devices: int = 1,
+        devices: int = 0,
     ) -> Batch:
+        """On this machine, or on so many devices."""
         self.seats = [Seat(self) for _ in range(workers)]  # type: ignore[arg-type]
+        self.timers = [Seat(self) for _ in range(devices)]  # type: ignore[arg-type]
+        self.kernel = LinkedKernel(library=b"", signature=()) if devices else None
         requests = [
             MeasureRequest(id=number, module_json="", task_key=self.task_of(number), best_s=best_s)
             for number in range(len(self.fates))
         ]
-        return Batch(self.seats, replace(config, visits=visits), requests, cancel, devices)
+        config = replace(config, visits=visits)
+        if devices:
+            return DeviceBatch(self.seats, self.timers, config, requests, cancel)
+        return LocalBatch(self.seats, config, requests, cancel)
 
     def results(self, **options: Any) -> Generator[MeasureResult, None, None]:
         with contextlib.closing(self.batch(**options)) as batch:
             yield from batch.results()
 
     def end(self) -> None:
-        for seat in self.seats:
+        for seat in (*self.seats, *self.timers):
             seat.leave()
         for timer in self.late:
             timer.join()

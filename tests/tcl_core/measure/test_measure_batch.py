@@ -17,10 +17,12 @@ from tcl_core.config import MeasureConfig
 from tcl_core.domain import Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
-from tcl_core.measure.batch import Batch
+from tcl_core.measure.local_batch import LocalBatch
 from tcl_core.measure.pool import WorkerPool
 from tcl_core.measure.requests import MeasureRequest
 from tcl_core.measure.seat import Seat
+
+WHERE = pytest.mark.parametrize("devices", [0, 1], ids=["here", "on a device"])
 
 
 @given(
@@ -28,7 +30,7 @@ from tcl_core.measure.seat import Seat
     st.integers(min_value=1, max_value=3),
     st.integers(min_value=1, max_value=3),
     st.integers(min_value=1, max_value=3),
-    st.integers(min_value=1, max_value=3),
+    st.integers(min_value=0, max_value=3),
 )
 def test_every_request_has_exactly_one_result_and_the_right_one(
     fates: list[str], workers: int, visits: int, tasks: int, devices: int
@@ -36,7 +38,7 @@ def test_every_request_has_exactly_one_result_and_the_right_one(
     pool = FakePool(fates)
     pool.tasks = tasks
     results = list(pool.results(workers=workers, visits=visits, devices=devices))
-    assert pool.most_timed_at_once <= devices
+    assert pool.most_timed_at_once <= max(1, devices)
     assert sorted(result.id for result in results) == list(range(len(fates)))
     told = [pool.task_of(result.id) for result in results]
     assert told == sorted(told), "one task after the other"
@@ -49,56 +51,53 @@ def test_every_request_has_exactly_one_result_and_the_right_one(
         elif fate in {"fine", "compile lost", "time lost"}:
             assert result.failure is None
             assert result.latencies_s == (1.0 / (result.id + 1),)
-    assert not any(seat.busy or seat.held for seat in pool.seats)
+    assert not any(seat.busy or seat.held for seat in (*pool.seats, *pool.timers))
     assert not any(worker.held for worker in pool.alive.values())
     pool.end()
     assert pool.alive == {}
 
 
-def test_the_best_inside_the_batch_counts_for_the_next() -> None:
+@WHERE
+def test_the_best_inside_the_batch_counts_for_the_next(devices: int) -> None:
     pool = FakePool(["fine"] * 4)
-    list(pool.results(best_s=None, workers=1))
+    list(pool.results(devices=devices, best_s=None, workers=1))
     assert pool.bests == [None, 1.0, 1 / 2, 1 / 3]
     pool.end()
 
 
-def test_a_better_best_from_before_stays() -> None:
+@WHERE
+def test_a_better_best_from_before_stays(devices: int) -> None:
     pool = FakePool(["fine"] * 3)
-    list(pool.results(best_s=0.1, workers=1))
+    list(pool.results(devices=devices, best_s=0.1, workers=1))
     assert pool.bests == [0.1, 0.1, 0.1]
     pool.end()
 
 
-def test_each_task_has_a_best_of_its_own() -> None:
+@WHERE
+def test_each_task_has_a_best_of_its_own(devices: int) -> None:
     pool = FakePool(["fine"] * 5)
     pool.tasks = 2
-    list(pool.results(best_s=0.6, workers=1))
+    list(pool.results(devices=devices, best_s=0.6, workers=1))
     assert pool.timed == [0, 2, 4, 1, 3]
     assert pool.bests == [0.6, 0.6, 1 / 3, 0.6, 1 / 2]
     pool.end()
 
 
-@pytest.mark.parametrize(("workers", "devices", "at_once"), [(3, 1, 1), (3, 2, 2), (2, 3, 2)])
-def test_one_is_timed_on_each_device(workers: int, devices: int, at_once: int) -> None:
-    pool = FakePool(["fine"] * 6)
-    assert len(list(pool.results(workers=workers, devices=devices))) == 6
-    assert pool.most_timed_at_once == at_once
-    pool.end()
-
-
-def test_the_quietest_visit_counts_and_the_others_are_between() -> None:
+@WHERE
+def test_the_quietest_visit_counts_and_the_others_are_between(devices: int) -> None:
     pool = FakePool(["fine"] * 3)
     pool.slowdowns = [1.5, 1.0, 2.0]
-    results = {result.id: result for result in pool.results(workers=1, visits=3)}
+    results = {result.id: result for result in pool.results(devices=devices, workers=1, visits=3)}
     assert pool.timed == [0, 1, 2] * 3
     assert [results[number].latencies_s for number in range(3)] == [(1.0,), (1 / 2,), (1 / 3,)]
     assert results[0].run_s == 3 * 2.0
     pool.end()
 
 
-def test_a_crash_at_a_later_visit_is_the_result_and_what_was_lost_is_timed_again() -> None:
+@WHERE
+def test_a_crash_at_a_later_visit_is_the_result_and_what_was_lost_is_timed_again(devices: int) -> None:
     pool = FakePool(["dies at its second visit", "fine"])
-    results = {result.id: result for result in pool.results(workers=1, visits=2)}
+    results = {result.id: result for result in pool.results(devices=devices, workers=1, visits=2)}
     assert results[0].failure is not None and results[0].latencies_s == ()
     assert results[1].latencies_s == (1 / 2,)
     pool.end()
@@ -113,32 +112,35 @@ def test_what_an_unfit_worker_holds_is_timed_by_its_successor() -> None:
     pool.end()
 
 
-def test_last_words_are_kept() -> None:
+@WHERE
+def test_last_words_are_kept(devices: int) -> None:
     pool = FakePool(["time death"])
-    (result,) = pool.results()
+    (result,) = pool.results(devices=devices)
     assert result.failure is not None
     assert "last words" in result.failure.message
     pool.end()
 
 
+@WHERE
 @pytest.mark.parametrize("asked_after", [0, 1, 3])
-def test_a_stop_leaves_idle_workers_that_hold_nothing(asked_after: int) -> None:
+def test_a_stop_leaves_idle_workers_that_hold_nothing(asked_after: int, devices: int) -> None:
     cancel = CancelToken()
     pool = FakePool(["fine"] * 6)
-    results = pool.results(cancel=cancel)
+    results = pool.results(devices=devices, cancel=cancel)
     for _ in range(asked_after):
         next(results)
     cancel.stop()
     with pytest.raises(Interrupted):
         next(results)
-    assert not any(seat.busy or seat.held for seat in pool.seats)
+    assert not any(seat.busy or seat.held for seat in (*pool.seats, *pool.timers))
     assert not any(worker.held for worker in pool.alive.values())
     pool.end()
 
 
-def test_a_caller_that_leaves_early_leaves_idle_workers() -> None:
+@WHERE
+def test_a_caller_that_leaves_early_leaves_idle_workers(devices: int) -> None:
     pool = FakePool(["fine"] * 6)
-    results = pool.results()
+    results = pool.results(devices=devices)
     next(results)
     results.close()
     assert not any(worker.held for worker in pool.alive.values())
@@ -149,7 +151,7 @@ def test_a_caller_that_leaves_early_leaves_idle_workers() -> None:
 def test_a_compilation_far_slower_than_the_others_is_given_up(
     monkeypatch: pytest.MonkeyPatch, patience: float, cause: str | None
 ) -> None:
-    monkeypatch.setattr("tcl_core.measure.batch.SOON_S", 0.02)
+    monkeypatch.setattr("tcl_core.measure.compiling.SOON_S", 0.02)
     pool = FakePool(["fine"] * 4 + ["compiles slowly"])
     pool.compile_s = 0.001
     config = replace(CONFIG, compile_timeout_s=5.0, compile_patience=patience)
@@ -164,7 +166,7 @@ def test_a_compilation_far_slower_than_the_others_is_given_up(
 def test_the_only_one_of_its_task_may_compile_longer(
     monkeypatch: pytest.MonkeyPatch, soon_s: float, usual_s: float, failures: int
 ) -> None:
-    monkeypatch.setattr("tcl_core.measure.batch.SOON_S", soon_s)
+    monkeypatch.setattr("tcl_core.measure.compiling.SOON_S", soon_s)
     pool = FakePool(["fine"] * 5 + ["compiles slowly"])
     pool.tasks, pool.compile_s = 6, usual_s
     results = list(pool.results(workers=1, config=replace(CONFIG, compile_timeout_s=5.0)))
@@ -226,10 +228,11 @@ def test_a_pause_while_it_compiles_is_the_callers_to_spend() -> None:
     pool.end()
 
 
-def test_what_goes_wrong_beside_the_caller_reaches_it() -> None:
+@WHERE
+def test_what_goes_wrong_beside_the_caller_reaches_it(devices: int) -> None:
     pool = FakePool(["fine"])
     pool.spawn = pool.refuse  # type: ignore[method-assign]
-    batch = pool.batch()
+    batch = pool.batch(devices=devices)
     with contextlib.closing(batch), pytest.raises(UserError, match="No process"):
         batch.begin()
         list(batch.results())
@@ -247,7 +250,7 @@ def test_a_real_compilation_that_takes_too_long_costs_one_result(pool: WorkerPoo
     seat = Seat(pool)
     requests = [MeasureRequest(id=number, module_json=modules["matmul"]) for number in range(2)]
     impatient = MeasureConfig(compile_timeout_s=0.0)
-    with contextlib.closing(Batch([seat], impatient, requests, None)) as batch:
+    with contextlib.closing(LocalBatch([seat], impatient, requests, None)) as batch:
         results = list(batch.results())
     assert [result.id for result in results] == [0, 1]
     for result in results:
