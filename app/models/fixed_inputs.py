@@ -11,9 +11,11 @@ from tcl_core.domain import Network
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 Values = tuple[tuple[str, tuple[float, ...]], ...]
 
-_SHAPE = re.compile(r"(?:--shape\s+)?(?P<name>[^\s=;]+)\s*=\s*(?P<given>\d+(?:\s*[,x]\s*\d+)*)")
+_NAME = r"(?P<name>[^\s=;](?:[^=;]*[^\s=;])?)"
+"""Of an input as its file has it, with blanks inside, perhaps."""
+_SHAPE = re.compile(rf"(?:--shape\s+)?{_NAME}\s*=\s*(?P<given>\d+(?:\s*[,x]\s*\d+)*)")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_VALUE = re.compile(rf"(?:--value\s+)?(?P<name>[^\s=;]+)\s*=\s*(?P<given>{_NUMBER}(?:\s*,\s*{_NUMBER})*)")
+_VALUE = re.compile(rf"(?:--value\s+)?{_NAME}\s*=\s*(?P<given>{_NUMBER}(?:\s*,\s*{_NUMBER})*)")
 _NO_SHAPE = later("“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.")
 _NO_VALUE = later("“{part}” is no value; write rate=16000 and “;” between inputs.")
 

@@ -54,6 +54,15 @@ def test_shapes_a_refusal_proposes_are_filled_in(studio: Studio, qtbot: QtBot) -
     assert not form._shapes.isVisible()
 
 
+def test_a_proposal_for_an_input_with_blanks_in_its_name_can_be_taken(studio: Studio) -> None:
+    shapes, form = (("features & more", (1, 32)),), studio.window.run_panel.form
+    studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
+    assert not form.problem
+    assert form.request.fixed.shapes == shapes
+    form._values.setText(" --value sampling rate = 16000 ")
+    assert form.request.fixed.values == (("sampling rate", (16000.0,)),)
+
+
 def test_shapes_are_read_or_the_form_says_what_is_wrong(studio: Studio) -> None:
     run_panel = studio.window.run_panel
     run_panel.form._shapes.setText("x = 1, 3,224,224; mask=1x128")
