@@ -14,7 +14,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.engine_thread import EngineLoss, EngineThread
-from app.models import library_wording, wording
+from app.models import library_wording, quantities, wording
 from app.models.announcement import Announcement, Mood, WayOn
 from app.models.fixed_inputs import NOTHING_FIXED, FixedInputs, fixed_of
 from app.models.log_table import Entry, EntryKind
@@ -279,8 +279,8 @@ class Controller(QObject):
             self._log(
                 EntryKind.NOTICE,
                 tr(
-                    "Continued: {resumed_records:,} records were already in the workspace.",
-                    resumed_records=event.resumed_records,
+                    "Continued: the workspace held {resumed_records} already.",
+                    resumed_records=quantities.records(event.resumed_records),
                 ),
             )
 

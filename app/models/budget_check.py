@@ -105,6 +105,8 @@ def _too_small(short: Sequence[str]) -> str:
 def _each(least: int) -> str:
     if not least:
         return tr("every task has been measured already")
+    if least == FEW_TRIALS:
+        return tr("the only untried task needs {least}", least=quantities.trials(least))
     return tr("{each} trials for every untried task are {least:,}", each=FEW_TRIALS, least=least)
 
 

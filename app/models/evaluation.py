@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
+from app.models import quantities
 from app.models.plot_tables import PlotTable
 from app.translation import later, tr
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluatedCell, EvaluatedCheckpoint, EvaluatedPlatform
@@ -87,7 +88,7 @@ def cell_text(row: EvaluatedCheckpoint, column: EvaluatedPlatform, cell: Evaluat
     ranked = tr(
         "{records:,} records of {count} of {networks}",
         records=column.records,
-        count=_tasks(column.tasks),
+        count=quantities.tasks(column.tasks),
         networks=", ".join(column.networks),
     )
     return tr("{head}{figures}; ranked {ranked}.", head=head, figures=figures, ranked=ranked)
@@ -127,7 +128,3 @@ def _checkpoints(count: int) -> str:
 
 def _platforms(count: int) -> str:
     return tr("1 platform") if count == 1 else tr("{count:,} platforms", count=count)
-
-
-def _tasks(count: int) -> str:
-    return tr("1 task") if count == 1 else tr("{count:,} tasks", count=count)

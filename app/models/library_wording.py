@@ -67,12 +67,15 @@ def left_out(report: LibraryReport) -> str:
 
 def coverage(report: LibraryReport) -> str:
     """How many tasks run a tuned record, and how many do not."""
-    fallbacks = len(report.fallback_tasks)
+    fallbacks, count = len(report.fallback_tasks), len(report.tasks)
+    if count == 1:
+        return tr("The only task runs untuned code.") if fallbacks else tr("The only task runs its best record.")
     if not fallbacks:
         return tr("All {tuned_tasks} tasks run their best record that applies.", tuned_tasks=report.tuned_tasks)
+    rest = tr("1 runs untuned code") if fallbacks == 1 else tr("{count:,} run untuned code", count=fallbacks)
     return tr(
-        "{tuned_tasks} of {count} tasks run their best record that applies; {fallbacks} run untuned code.",
+        "{tuned_tasks} of {count} tasks run their best record that applies; {rest}.",
         tuned_tasks=report.tuned_tasks,
-        count=len(report.tasks),
-        fallbacks=fallbacks,
+        count=count,
+        rest=rest,
     )

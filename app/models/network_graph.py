@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
+from app.models import quantities
 from app.models.graph_looks import Lens, Look, box_looks
 from app.models.task_table import TaskTableModel
 from app.translation import tr
@@ -196,14 +197,14 @@ class NetworkGraphModel(QObject):
         inside = [graph.nodes[index] for index in repeat.nodes]
         names = dict.fromkeys(self._tasks.name_of(node.task_key) if node.task_key else node.name for node in inside)
         lines = [
-            tr("{count} times the same {size} calls:", count=repeat.count, size=repeat.size),
+            tr("{count} times the same {size}:", count=repeat.count, size=quantities.calls(repeat.size)),
             *names,
             tr("Double-click unfolds it."),
         ]
         return Box(
             kind=NodeKind.CALL,
             title=tr("{count} × the same block", count=repeat.count),
-            detail=tr("{size} calls each", size=repeat.size),
+            detail=tr("{size} each", size=quantities.calls(repeat.size)),
             hint="\n".join(lines),
             at=at,
             keys=tuple(node.task_key for node in inside),

@@ -111,6 +111,8 @@ def best_note(states: Sequence[TaskState], task_key: str, *, shown: bool) -> str
     known = sum(state.best_s is not None for state in states)
     if shown or known == len(states):
         return tr("sum of weight x best latency over all tasks")
+    if len(states) == 1:
+        return tr("the only task has no record so far")
     return tr("{known:,} of {count:,} tasks have a record so far", known=known, count=len(states))
 
 
@@ -125,7 +127,7 @@ def empty_best(states: Sequence[TaskState], task_key: str) -> str:
 def empty_scatter(states: Sequence[TaskState], task_key: str, unscored: int, *, begun: bool) -> str:
     """What the scatter says while it is empty, before a run of this session has `begun` and afterwards."""
     if unscored:
-        return tr("{unscored:,} records so far were chosen before the cost model could score them.", unscored=unscored)
+        return tr("Chosen before the cost model could score them: {unscored}.", unscored=quantities.records(unscored))
     if begun:
         awaited = tr("Each scored record of this run becomes a point here.")
     else:
@@ -138,6 +140,14 @@ def empty_scatter(states: Sequence[TaskState], task_key: str, unscored: int, *, 
             trials=quantities.candidates(earlier),
         )
     return awaited
+
+
+def scatter_note(total: int, unscored: int, *, all_drawn: bool) -> str:
+    """What the scatter shows and leaves out, line by line."""
+    lines = [tr("{total} with a predicted score", total=quantities.records(total))]
+    lines += [] if all_drawn else [tr("The newest are drawn as points, all of them as a shade.")]
+    lines += [tr("{unscored} without one", unscored=quantities.records(unscored))] if unscored else []
+    return "\n".join(lines)
 
 
 def _shown(states: Sequence[TaskState], task_key: str) -> list[TaskState]:

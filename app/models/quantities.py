@@ -44,6 +44,21 @@ def candidates(count: int) -> str:
     return tr("1 candidate") if count == 1 else tr("{count:,} candidates", count=count)
 
 
+def tasks(count: int) -> str:
+    """A number of tasks: "1 task", "1,288 tasks"."""
+    return tr("1 task") if count == 1 else tr("{count:,} tasks", count=count)
+
+
+def records(count: int) -> str:
+    """A number of records: "1 record", "1,288 records"."""
+    return tr("1 record") if count == 1 else tr("{count:,} records", count=count)
+
+
+def calls(count: int) -> str:
+    """A number of calls in a network: "1 call", "1,288 calls"."""
+    return tr("1 call") if count == 1 else tr("{count:,} calls", count=count)
+
+
 def clock(seconds: float) -> str:
     """A span of time: "0:07", "12:30", "1:02:03"."""
     whole = max(0, round(seconds))

@@ -36,7 +36,10 @@ def network_facts(opened: OpenedNetwork, states: Sequence[TaskState]) -> str:
     """One line beside a network's name."""
     flops = sum(state.task.weight * state.task.flops for state in states)
     return tr(
-        "{count} tasks · {flops} · {name}", count=len(states), flops=quantities.flop(flops), name=opened.platform.name
+        "{count} · {flops} · {name}",
+        count=quantities.tasks(len(states)),
+        flops=quantities.flop(flops),
+        name=opened.platform.name,
     )
 
 
@@ -60,16 +63,17 @@ def graph_facts(graph: NetworkGraph, report: ImportReport | None) -> str:
     calls = [node for node in graph.nodes if node.kind is NodeKind.CALL]
     parts = [
         tr(
-            "{count:,} calls of {count_2:,} tasks",
-            count=len(calls),
-            count_2=len({node.task_key for node in calls if node.task_key}),
+            "{count} of {count_2}",
+            count=quantities.calls(len(calls)),
+            count_2=quantities.tasks(len({node.task_key for node in calls if node.task_key})),
         )
     ]
     untuned = sum(not node.task_key for node in calls)
     if untuned:
-        parts.append(tr("{untuned:,} calls without a task", untuned=untuned))
+        parts.append(tr("{untuned} without a task", untuned=quantities.calls(untuned)))
     parts += [
-        tr("{count} × a block of {size} calls", count=repeat.count, size=repeat.size) for repeat in graph.repeats[:3]
+        tr("{count} × a block of {size}", count=repeat.count, size=quantities.calls(repeat.size))
+        for repeat in graph.repeats[:3]
     ]
     if report is not None:
         count = len(report.issues)

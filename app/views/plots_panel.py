@@ -201,10 +201,7 @@ class PlotsPanel(QWidget):
         empty = plot_wording.empty_scatter(states, chosen, points.unscored, begun=self._run.begun)
         self.score_plot.plot.show_hint("" if total else empty)
         self._shown.setText(tr("{drawn:,} of {total:,} shown", drawn=drawn, total=total))
-        self._shown.setToolTip(
-            tr("{unscored:,} further records have no predicted score.", unscored=points.unscored)
-            + (tr(" The newest are drawn as points, all of them as a shade.") if drawn < total else "")
-        )
+        self._shown.setToolTip(plot_wording.scatter_note(total, points.unscored, all_drawn=drawn == total))
 
     def _draw_best(self) -> None:
         chosen = self.chosen_task

@@ -380,3 +380,5 @@ def test_budgets_of_tasks_are_part_of_the_check(studio: Studio) -> None:
     tasks.set_task_trials([(key, 20) for key in keys])
     assert "300 take about 2:30 here" in run_panel._check.text(), "the tasks' budgets end the run before its own does"
     assert run_panel._check.objectName() == "muted"
+    tasks.choose(keys[:1])
+    assert "the only untried task needs 16 trials" in run_panel._check.text()

@@ -162,6 +162,9 @@ def test_what_is_missing_is_told_once() -> None:
 
 def test_coverage() -> None:
     assert library_wording.coverage(library_samples.report()) == (
-        "2 of 3 tasks run their best record that applies; 1 run untuned code."
+        "2 of 3 tasks run their best record that applies; 1 runs untuned code."
     )
     assert "All 2 tasks" in library_wording.coverage(library_samples.report(tasks=library_samples.report().tasks[:2]))
+    for number, said_of_it in ((0, "The only task runs its best record."), (2, "The only task runs untuned code.")):
+        only = library_samples.report().tasks[number : number + 1]
+        assert library_wording.coverage(library_samples.report(tasks=only)) == said_of_it

@@ -27,6 +27,7 @@ from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
 from tcl_core import events
 from tcl_core.checkpoint_events import EarlierFailure
 from tcl_core.domain import Candidate, Failure, Record, RecordCount, Stage, TaskState
+from tcl_core.graphs import NodeKind
 
 RECORDS = [event.record for event in recorded_run.RecordedRun().events() if isinstance(event, events.RecordMeasured)]
 
@@ -366,6 +367,15 @@ def test_request_becomes_the_runs_configuration() -> None:
     assert (config.budget.minutes, config.budget.trials) == (None, 64)
     assert (config.sampler.name, config.cost_model.name, config.seed) == ("topk", "xgb", 7)
     assert (config.network, config.workspace) == ("a.onnx", "/w")
+
+
+def test_a_network_of_one_task_and_one_call_is_told_of_as_such() -> None:
+    event = recorded_run.opened()
+    opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
+    (state,) = (TaskState(task=task) for task in event.tasks[:1])
+    assert wording.network_facts(opened, [state]).startswith("1 task · ")
+    node = next(node for node in event.graph.nodes if node.kind is NodeKind.CALL)
+    assert wording.graph_facts(replace(event.graph, nodes=(node,), repeats=()), None) == "1 call of 1 task"
 
 
 def test_network_details_name_inputs_and_issues() -> None:

@@ -30,6 +30,17 @@ def test_one_trial_is_one() -> None:
     assert plot_wording.best_card(1200.0, 3.0, 1e-3) == "1.00 ms\nafter 1,200 trials, 0:03"
 
 
+def test_a_network_of_one_task_is_told_of_as_one() -> None:
+    state = TaskState(task=TASK)
+    assert plot_wording.best_note([state], "", shown=False) == "the only task has no record so far"
+    assert plot_wording.scatter_note(1, 0, all_drawn=True) == "1 record with a predicted score"
+    assert plot_wording.scatter_note(2000, 1, all_drawn=False).splitlines() == [
+        "2,000 records with a predicted score",
+        "The newest are drawn as points, all of them as a shade.",
+        "1 record without one",
+    ]
+
+
 def record(key: str, latency_s: float | None, score: float | None = 0.5, **changes: object) -> Record:
     return replace(
         TEMPLATE,
