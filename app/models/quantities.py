@@ -78,4 +78,4 @@ def flop(value: float) -> str:
     for scale, unit in ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP")):
         if value >= scale:
             return f"{digits(value / scale)} {unit}"
-    return tr("{value} FLOP", value=digits(value))
+    return tr("{value:.0f} FLOP", value=value)

@@ -47,6 +47,12 @@ class TaskRow:
     limit: int | None = None
 
 
+def _mflop(flops: float) -> str:
+    if 0 < flops < 1e4:
+        return "< 0.01"
+    return quantities.digits(flops / 1e6) if flops else "0"
+
+
 def _rate(row: TaskRow) -> float:
     """GFLOP/s of the best record; -1 before there is one."""
     return row.state.task.flops / row.state.best_s / 1e9 if row.state.best_s else -1.0
@@ -91,7 +97,7 @@ COLUMNS: tuple[Column[TaskRow], ...] = (
     Column(
         "MFLOP",
         later("Floating point operations of one run, in millions"),
-        lambda row: quantities.digits(row.state.task.flops / 1e6) if row.state.task.flops >= 1e4 else "< 0.01",
+        lambda row: _mflop(row.state.task.flops),
         lambda row: row.state.task.flops,
         numeric=True,
     ),

@@ -227,7 +227,7 @@ class TaskTableModel(RowTableModel[TaskRow]):
             return _OF_ONE_COLUMN[role, column](row)
         if role == Qt.ItemDataRole.CheckStateRole and column == TaskColumn.TASK:
             return Qt.CheckState.Unchecked if row.state.task.key in self._left_out else Qt.CheckState.Checked
-        if role == Qt.ItemDataRole.FontRole and row.state.task.key == self._active:
+        if role == Qt.ItemDataRole.FontRole and column == TaskColumn.TASK and row.state.task.key == self._active:
             return self._bold
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._hint(row)

@@ -29,10 +29,10 @@ from app.widgets.share_delegate import ShareDelegate
 
 _WIDTHS: Mapping[int, int] = {
     TaskColumn.WEIGHT: 60,
-    TaskColumn.FLOPS: 64,
+    TaskColumn.FLOPS: 70,
     TaskColumn.INTENSITY: 80,
-    TaskColumn.SHARE: 104,
-    TaskColumn.BEST: 76,
+    TaskColumn.SHARE: 100,
+    TaskColumn.BEST: 80,
     TaskColumn.RATE: 70,
     TaskColumn.GAIN: 80,
     TaskColumn.TRIALS: 54,

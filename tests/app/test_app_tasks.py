@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -151,6 +152,21 @@ def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot:
     qtbot.keyClick(box, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
     assert tasks.task_trials == ((state.task.key, 128),)
+
+
+def test_no_number_of_a_large_or_small_task_is_cut_short(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    tasks, table = studio.models.tasks, studio.window.task_panel.table
+    small, large, *_ = (state.task for state in tasks.states)
+    tasks.set_tasks([replace(small, flops=34_500.0), replace(large, flops=1.2e11)])
+    for state, best_s in zip(tasks.states, (1.23e-7, 1.234567), strict=True):
+        tasks.update_state(replace(state, best_s=best_s, trials=1234, failures=1234))
+    tasks.set_gains([(small.key, 0.00123e-6), (large.key, math.inf)])
+    tasks.set_active(small.key)
+    tasks.flush()
+    for column in (column for column in TaskColumn if column is not TaskColumn.TASK):
+        assert table.columnWidth(column) >= table.sizeHintForColumn(column), column.name
 
 
 def test_a_long_name_leaves_room_for_the_facts_and_the_filter(open_studio: Open, qtbot: QtBot) -> None:

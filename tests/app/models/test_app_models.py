@@ -29,6 +29,7 @@ from tcl_core.checkpoint_events import EarlierFailure
 from tcl_core.domain import Candidate, Failure, Record, RecordCount, Stage, TaskState
 from tcl_core.graphs import NodeKind
 
+FONT = int(Qt.ItemDataRole.FontRole)
 RECORDS = [event.record for event in recorded_run.RecordedRun().events() if isinstance(event, events.RecordMeasured)]
 
 
@@ -172,8 +173,9 @@ def test_numbers_are_on_the_right_and_the_busy_task_is_bold(tasks: TaskTableMode
     alignment = cell(tasks, 0, TaskColumn.BEST, int(Qt.ItemDataRole.TextAlignmentRole))
     assert Qt.AlignmentFlag(alignment) & Qt.AlignmentFlag.AlignRight  # type: ignore[arg-type]
     tasks.set_active(recorded_run.tasks()[3].key)
-    assert cell(tasks, 3, TaskColumn.TASK, int(Qt.ItemDataRole.FontRole)).bold()  # type: ignore[attr-defined]
-    assert cell(tasks, 2, TaskColumn.TASK, int(Qt.ItemDataRole.FontRole)) is None
+    assert cell(tasks, 3, TaskColumn.TASK, FONT).bold()  # type: ignore[attr-defined]
+    for other in (cell(tasks, 2, TaskColumn.TASK, FONT), cell(tasks, 3, TaskColumn.FLOPS, FONT)):
+        assert other is None, "numbers in bold have no room, and are cut in their middle"
     assert "busy" in str(cell(tasks, 3, TaskColumn.TASK, int(Qt.ItemDataRole.ToolTipRole)))
 
 
@@ -330,6 +332,15 @@ def test_log_is_newest_first_and_bounded(qtbot: QtBot, monkeypatch: pytest.Monke
 )
 def test_latencies_are_written_in_the_unit_that_suits_them(seconds: float | None, said: str) -> None:
     assert quantities.latency(seconds) == said
+
+
+def test_operations_that_are_none_are_0_and_few_are_counted(tasks: TaskTableModel) -> None:
+    assert [quantities.flop(value) for value in (0.0, 25.0, 1.23e7)] == ["0 FLOP", "25 FLOP", "12.3 MFLOP"]
+    shown = []
+    for flops in (0.0, 5_000.0, 34_500.0, 4.2e11):
+        tasks.set_tasks([replace(recorded_run.tasks()[0], flops=flops)])
+        shown.append(cell(tasks, 0, TaskColumn.FLOPS))
+    assert shown == ["0", "< 0.01", "0.0345", "420,000"]
 
 
 def test_clocks() -> None:
