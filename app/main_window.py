@@ -354,7 +354,7 @@ class MainWindow(QMainWindow):
         question = QMessageBox(QMessageBox.Icon.Question, asked.title, asked.question, parent=self)
         question.setInformativeText(asked.kept)
         stop = question.addButton(tr("Stop and close"), QMessageBox.ButtonRole.AcceptRole)
-        question.addButton(tr("Keep running"), QMessageBox.ButtonRole.RejectRole)
+        question.setDefaultButton(question.addButton(tr("Keep running"), QMessageBox.ButtonRole.RejectRole))
         question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         question.finished.connect(lambda: self._answered(stop is question.clickedButton()))
         self._question = question

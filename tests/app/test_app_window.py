@@ -235,6 +235,7 @@ def test_closing_during_a_run_asks_once(open_studio: Open, qtbot: QtBot) -> None
     assert question is not None
     assert not window.close()
     assert window.question is question, "the same question, not a second one"
+    assert question.defaultButton().text() == "Keep running", "Enter loses nothing"
     _press(question, "Keep running")
     assert window.isVisible()
     assert studio.models.run.activity is Activity.RUNNING
