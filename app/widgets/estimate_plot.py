@@ -17,7 +17,7 @@ from app.models import quantities
 from app.tokens import LIGHT, Tokens
 from app.translation import tr
 from app.widgets.axes import ClockAxis, LogAxis
-from app.widgets.line_names import NameBox, place_names
+from app.widgets.line_names import NameBox, lines_crossed, place_names
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.point_picker import PointPicker
 
@@ -131,7 +131,9 @@ class EstimatePlot(PlotFrame):
         x, y = self._curve.getOriginalDataset()
         curve = (np.empty(0), np.empty(0)) if x is None else ((x - left) * across, (high - y) * down)
         places = place_names(boxes, curve, (view.width(), view.height()))
-        for line, place in zip(shown, places, strict=True):
+        crossed = lines_crossed(boxes, places, view.width())
+        for line, place, others in zip(shown, places, crossed, strict=True):
+            line.setZValue(others)  # a name's ground veils only what lies below its own line
             anchor = (0 if place.left else 1, 0 if place.below else 1)
             line.label.anchors = [anchor, anchor]
             line.label.setPosition(_NAME_GAP if place.left else 1 - _NAME_GAP)

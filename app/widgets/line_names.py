@@ -58,6 +58,15 @@ def place_names(boxes: Sequence[NameBox], curve: tuple[Floats, Floats], size: tu
     return [_PLACES[place] for place in best]
 
 
+def lines_crossed(boxes: Sequence[NameBox], places: Sequence[NamePlace], width: float) -> list[int]:
+    """Through how many other lines each name goes where it stands, in a plot of this width in pixels."""
+    spans = [_rectangle(box, place, width) for box, place in zip(boxes, places, strict=True)]
+    return [
+        sum(top < other.y < bottom for at, other in enumerate(boxes) if at != number)
+        for number, (_, top, _, bottom) in enumerate(spans)
+    ]
+
+
 def _rectangle(box: NameBox, place: NamePlace, width: float) -> tuple[float, float, float, float]:
     """Left, top, right, bottom."""
     left = 0.0 if place.left else width - box.width

@@ -69,9 +69,10 @@ class RoundPlot(PlotFrame):
 
     def show_rounds(self, numbers: Floats, records: Floats, correlation: Floats, accuracy: Floats) -> None:
         """Show rounds `(N,)` of so many scored records each; NaN where a figure is undefined."""
-        self.show_values(["left", "bottom"], shown=len(numbers) > 0)
+        scored = not np.isnan(accuracy).all()
+        self.show_values(["left", "bottom"], shown=scored)
         for guess in self._guesses:
-            guess.setVisible(len(numbers) > 0)
+            guess.setVisible(scored)
         lowest = min(-0.08, float(np.nanmin(correlation, initial=0.0)) - 0.08)
         self._plot.setYRange(lowest, 1.06, padding=0)
         series = (

@@ -21,6 +21,7 @@ from app.widgets.estimate_plot import EstimatePlot
 from app.widgets.line_names import NameBox, NamePlace, place_names
 from app.widgets.plot_frame import PlotFrame
 from app.widgets.roofline_plot import RooflinePlot
+from app.widgets.round_plot import RoundPlot
 from app.widgets.score_plot import POINTS_SHOWN, ScorePlot
 from app.widgets.stage_plot import StagePlot
 from tcl_core.domain import TaskState
@@ -123,6 +124,21 @@ def test_names_of_lines_stay_in_a_small_plot_and_off_each_other_and_the_curve(na
     assert "tuned 11.4 ms" in plot.lines
 
 
+def test_a_name_lies_over_the_line_it_goes_through(narrow: Show) -> None:
+    plot = EstimatePlot(str)
+    x, y = np.linspace(17.0, 60.0, 44), np.full(44, 0.54)
+    y[:2] = 32.0
+    plot.show_estimate(x, y, (("untuned TVM", 22.3), ("onnxruntime", 0.376), ("tuned", 0.239)))
+    narrow(plot)
+    plot.resize(464, 245)
+    plot.grab()
+    view, lines = plot.plot.getViewBox(), plot._lines
+    name = drawn_in(plot, lines["onnxruntime"].label)
+    crossing = view.mapFromView(QPointF(30.0, lines["tuned"].value())).y()
+    assert name.top() < crossing < name.bottom(), "there is no other place"
+    assert lines["onnxruntime"].zValue() > lines["tuned"].zValue()
+
+
 def test_a_names_cost_counts_other_names_lines_and_the_edges() -> None:
     nothing = (np.empty(0), np.empty(0))
     low, high = NameBox(90.0, 40.0, 20.0), NameBox(10.0, 40.0, 20.0)
@@ -183,6 +199,15 @@ def test_the_first_record_is_a_dot_until_there_is_a_line(narrow: Show) -> None:
     plot.show_estimate(np.array([0.0, 2.0]), np.array([17.0, 16.0]), ())
     plot.grab()
     assert not plot._curve.scatter.isVisible()
+
+
+def test_what_guessing_gives_is_drawn_once_there_is_a_round_to_compare(qtbot: QtBot) -> None:
+    plot = RoundPlot(str)
+    qtbot.addWidget(plot)
+    plot.apply_tokens(LIGHT)
+    for accuracy, shown in ((np.nan, False), (0.6, True)):
+        plot.show_rounds(np.array([1.0]), np.array([8.0]), np.array([accuracy]), np.array([accuracy]))
+        assert [guess.isVisible() for guess in plot._guesses] == [shown, shown], "the words of an empty plot are there"
 
 
 def test_an_empty_estimate_can_be_drawn(qtbot: QtBot) -> None:
