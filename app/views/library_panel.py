@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
-    QSizePolicy,
     QStackedWidget,
     QTabWidget,
     QVBoxLayout,
@@ -62,10 +61,8 @@ class LibraryPanel(QWidget):
             table.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
             table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
             table.give_room(0, _LEAST_NAME)
-        self.tabs = QTabWidget()
+        self.tabs = _LowTabs()
         self.tabs.setDocumentMode(True)
-        # A panel that scrolls is as high as its parts would like to be, and a table likes more than three contenders.
-        self.tabs.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.tabs.setMinimumHeight(round(_LEAST_TABLE * text_scale(self.font())))
         for table, title in ((self.times, tr("Times")), (self.tasks, tr("Tasks")), (self.outputs, tr("Outputs"))):
             self.tabs.addTab(table, title)
@@ -119,6 +116,13 @@ class LibraryPanel(QWidget):
         where = tr("Exported to {path}", path=report.path) if report.path else tr("Not exported.")
         sentences = (library_wording.left_out(report), library_wording.coverage(report), where)
         self._coverage.setText(" ".join(filter(None, sentences)))
+
+
+class _LowTabs(QTabWidget):
+    """A panel that scrolls is as high as its parts would like to be, and a table likes more than three contenders."""
+
+    def sizeHint(self) -> QSize:  # noqa: N802  Qt's name
+        return QSize(super().sizeHint().width(), self.minimumHeight())
 
 
 def _table(name: str, model: RowTableModel[Any], leaving: tuple[int, ...]) -> CopyTable:

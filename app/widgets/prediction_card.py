@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app.icons import icon
 from app.models import what_if_wording as wording
@@ -44,11 +44,28 @@ class PredictionCard(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
         layout.setSpacing(4)
+        self.words = self._scrolled_words()
+        layout.addWidget(self.words, 1)
+        layout.addWidget(self.measure_button)
+
+    def _scrolled_words(self) -> QScrollArea:
+        """In a low window the sentences scroll above the button, rather than lie on each other."""
+        words, area = QWidget(), QScrollArea()
+        layout = QVBoxLayout(words)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
         for part in (self.rank, self.score, self.alike, self.measured, self.problem, self.loops, self.model):
             layout.addWidget(part)
         layout.addStretch()
         layout.addWidget(self.reason)
-        layout.addWidget(self.measure_button)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(words)
+        for ground in (area.viewport(), words):
+            ground.setAutoFillBackground(False)
+        return area
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""

@@ -9,7 +9,7 @@ import pytest
 import recorded_what_if
 import studio_engines
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractScrollArea, QScrollArea
+from PySide6.QtWidgets import QAbstractScrollArea, QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
@@ -139,6 +139,39 @@ def test_all_of_the_library_is_in_the_usual_window(small: Studio, qtbot: QtBot) 
     panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime " * 2)
     panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
     qtbot.waitUntil(lambda: panel.times.isVisible() and area.verticalScrollBar().maximum() == 0, timeout=WAIT_MS)
+
+
+def test_in_a_low_window_no_words_of_the_library_lie_on_its_table(small: Studio, qtbot: QtBot) -> None:
+    window = small.window
+    window.resize(1024, 640)
+    window.show_panel("library")
+    panel, area = window.library_panel, window.docks["library"].widget()
+    assert isinstance(area, QScrollArea)
+    panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime")
+    panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
+    qtbot.waitUntil(lambda: panel.times.isVisible() and whole(panel._coverage), timeout=WAIT_MS)
+    assert panel.tabs.geometry().bottom() < panel._coverage.geometry().top()
+    assert area.verticalScrollBar().maximum() > 0
+
+
+def test_in_a_low_window_the_words_of_a_prediction_scroll(small: Studio, qtbot: QtBot) -> None:
+    window = small.window
+    window.resize(1024, 640)
+    window.task_panel.select_task(recorded_what_if.TASK.key)
+    window.show_panel("what-if")
+    window.what_if_panel.best_button.click()
+    qtbot.waitUntil(lambda: small.models.what_if.answer is not None, timeout=WAIT_MS)
+    card = window.what_if_panel.card
+    card.rank.setText("no other record to rank it among")
+    qtbot.waitUntil(lambda: card.words.verticalScrollBar().maximum() > 0, timeout=WAIT_MS)
+    shown = [part for part in (card.rank, card.score, card.alike, card.measured, card.reason) if part.isVisible()]
+    qtbot.waitUntil(lambda: all(map(whole, shown)), timeout=WAIT_MS)
+    assert card.visibleRegion().contains(card.measure_button.geometry())
+
+
+def whole(words: QLabel) -> bool:
+    """Whether all lines of a label have room."""
+    return words.height() >= words.heightForWidth(words.width())
 
 
 def test_all_of_a_checkpoint_is_in_the_usual_window(small: Studio, qtbot: QtBot) -> None:
