@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
+    QLabel,
     QMenu,
     QSizePolicy,
     QStackedWidget,
@@ -100,9 +101,13 @@ class PlotCard(QFrame):
         layout.addWidget(self._footers)
 
     def add_page(
-        self, title: str, hint: str, plot: QWidget, *footer: QWidget, draw: Callable[[], None] | None = None
+        self, title: str, hint: str, plot: QWidget, *footer: QLabel, draw: Callable[[], None] | None = None
     ) -> None:
-        """Append a plot; the parts of its footer are spread over the width. `draw` is what `redraw` calls."""
+        """Append a plot. Of its footer the first part has what it needs; the others share the rest, at the right.
+
+        Args:
+            draw: what `redraw` calls.
+        """
         if draw is not None:
             self._draw[self._pages.count()] = draw
         line = QWidget()
@@ -110,8 +115,10 @@ class PlotCard(QFrame):
         row.setContentsMargins(0, 0, 0, 0)
         for number, part in enumerate(footer):
             if number:
-                row.addStretch()
-            row.addWidget(part)
+                part.setMinimumWidth(0)
+                part.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+                part.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            row.addWidget(part, min(number, 1))
         self._pages.addWidget(plot)
         self._footers.addWidget(line)
         self.tabs.setTabToolTip(self.tabs.addTab(title), hint)

@@ -15,7 +15,9 @@ from pytestqt.qtbot import QtBot
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models.checkpoint_table import CheckpointColumn
+from app.views.plots_panel import Left, Right
 from app.widgets.copy_table import CopyTable
+from app.widgets.parts import ElidedLabel
 
 WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
@@ -37,6 +39,15 @@ def test_every_plot_is_named(small: Studio, qtbot: QtBot) -> None:
             timeout=WAIT_MS,
         )
     assert plots._choice.shown == "All tasks" and plots._horizontal.shown == "over time"
+
+
+def test_a_legend_has_its_room_before_the_words_beside_it(small: Studio, qtbot: QtBot) -> None:
+    plots = small.window.plots_panel
+    for card, page in ((plots.left, Left.SCORES), (plots.left, Left.POOL), (plots.right, Right.ROOFLINE)):
+        card.show_page(page)
+        legend = card._footers.currentWidget().layout().itemAt(0).widget()
+        assert isinstance(legend, ElidedLabel)
+        qtbot.waitUntil(lambda legend=legend: legend.isVisible() and legend.shown == legend.text(), timeout=WAIT_MS)
 
 
 @pytest.mark.parametrize(
