@@ -10,8 +10,8 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QColor, QFontMetricsF
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.models import quantities
 from app.tokens import LIGHT, Tokens
@@ -31,8 +31,6 @@ _DASHES = {
 _PADDING = 0.16
 _NAME_PX = 24.0
 """Height of a line's name: one at the edge of the data stands between it and the edge of the plot."""
-_SIDE_BY_SIDE_PX = 240.0
-"""In a plot as narrow as this two names stand side by side only without the unit, which the axis names as well."""
 _MARGIN_PX = 4.0
 """Around the text of a name."""
 _NAME_GAP = 0.02
@@ -66,6 +64,7 @@ class EstimatePlot(PlotFrame):
         view.room_px = _NAME_PX
         view.sigTransformChanged.connect(self._place_names)
         self._lines: dict[str, Any] = {}
+        self._metrics = QFontMetricsF(QApplication.font())  # a line's label takes the application's font
         self._latencies_ms: dict[str, float] = {}
         self.picker = PointPicker(self._plot, describe, along_x=True)
         self.set_horizontal(trials=False)
@@ -117,7 +116,7 @@ class EstimatePlot(PlotFrame):
     def _place_names(self) -> None:
         """Put the lines' names where they cover least of each other and of the curve."""
         view = self._plot.getViewBox()
-        self._write_names(unit=view.width() > _SIDE_BY_SIDE_PX)
+        self._write_names(view.width())
         (left, right), (low, high) = view.viewRange()
         across, down = view.width() / (right - left), view.height() / (high - low)
         shown = [line for line in self._lines.values() if line.isVisible()]
@@ -138,12 +137,20 @@ class EstimatePlot(PlotFrame):
             line.label.anchors = [anchor, anchor]
             line.label.setPosition(_NAME_GAP if place.left else 1 - _NAME_GAP)
 
-    def _write_names(self, *, unit: bool) -> None:
-        for name, latency_ms in self._latencies_ms.items():
-            label, figure = self._lines[name].label, quantities.digits(latency_ms)
-            text = tr("{name} {references} ms", name=name, references=figure) if unit else f"{name} {figure}"
-            if text != label.format:
-                label.setFormat(text)
+    def _write_names(self, width: float) -> None:
+        """Without the unit, which the axis names as well, where two names would not stand side by side with it."""
+        figures = {name: quantities.digits(latency_ms) for name, latency_ms in self._latencies_ms.items()}
+        texts = {name: tr("{name} {references} ms", name=name, references=said) for name, said in figures.items()}
+        widest = sorted(map(self._name_width, texts.values()))[-2:]
+        if sum(widest) + 2 * _NAME_GAP * width > width:
+            texts = {name: f"{name} {said}" for name, said in figures.items()}
+        for name, text in texts.items():
+            if text != self._lines[name].label.format:
+                self._lines[name].label.setFormat(text)
+
+    def _name_width(self, text: str) -> float:
+        """Pixels of a name with its margins."""
+        return self._metrics.horizontalAdvance(text) + 2 * _MARGIN_PX
 
     def _colour_line(self, name: str, line: Any) -> None:
         colours = {"untuned TVM": self._tokens.untuned, "onnxruntime": self._tokens.onnxruntime}

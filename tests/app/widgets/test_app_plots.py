@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pyqtgraph as pg
@@ -122,6 +122,18 @@ def test_names_of_lines_stay_in_a_small_plot_and_off_each_other_and_the_curve(na
     plot.resize(640, 400)
     plot.grab()
     assert "tuned 11.4 ms" in plot.lines
+
+
+def test_long_figures_leave_the_unit_to_the_axis_where_two_names_stand_side_by_side(narrow: Show) -> None:
+    plot = EstimatePlot(str)
+    narrow(plot)
+    three = (("onnxruntime", 0.00516), ("untuned TVM", 0.00116), ("tuned", 0.00116))
+    for width, height in product((325, 335, 345), (150, 165)):
+        plot.resize(width, height)
+        plot.show_estimate(np.array([50.0, 76.0]), np.array([2.5e-5, 2.5e-5]), three)
+        plot.grab()
+        names = [drawn_in(plot, line.label).adjusted(4, 4, -4, -4) for line in plot._lines.values()]
+        assert not any(one.intersects(other) for one, other in combinations(names, 2)), (width, height)
 
 
 def test_a_name_lies_over_the_line_it_goes_through(narrow: Show) -> None:
