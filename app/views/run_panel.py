@@ -195,12 +195,13 @@ class RunPanel(QWidget):
         self._check.setVisible(bool(verdict.sentence))
 
     def _show_correlation(self) -> None:
-        rho = self._rounds.recent_correlation()
+        rho = self._rounds.recent_correlation() if self._run.progress else None
         self._figures["rank correlation"].setText("–" if rho is None else f"{rho:z.2f}")
 
     def _show_progress(self) -> None:
         run, progress = self._run, self._run.progress
         figures = self._figures
+        self._show_correlation()
         figures["resumed records"].setText(f"{run.resumed_records:,}" if run.begun else "–")
         if progress is None:
             self._bar.setValue(0)
