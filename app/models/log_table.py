@@ -41,6 +41,11 @@ class Entry:
     sentence: str
     detail: str = ""
 
+    @property
+    def whole(self) -> str:
+        """All that was said, to be read and copied."""
+        return f"{self.sentence}\n\n{self.detail}" if self.detail else self.sentence
+
 
 _COLUMNS: tuple[Column[Entry], ...] = (
     Column(later("Time"), later("When it was said"), lambda entry: time.strftime("%H:%M:%S", time.localtime(entry.at))),
@@ -75,7 +80,7 @@ class LogTableModel(RowTableModel[Entry]):
 
     def row_data(self, row: Entry, column: int, role: int) -> Any:
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row.detail or row.sentence
+            return row.whole
         if role == KIND_ROLE:
             return row.kind
         return None

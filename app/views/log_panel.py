@@ -52,6 +52,5 @@ class LogPanel(QWidget):
 
     def _show_detail(self) -> None:
         rows = self.table.selectionModel().selectedRows()
-        detail = self._log.entry(rows[0].row()).detail if rows else ""
-        self.detail.setVisible(bool(detail))
-        self.detail.setPlainText(detail)
+        self.detail.setVisible(bool(rows))
+        self.detail.setPlainText(self._log.entry(rows[0].row()).whole if rows else "")
