@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from app.models.tile_choices import factors_at, split_with
 from app.models.what_if_wording import name, ordinal
-from app.translation import tr
+from app.translation import later, tr
 from app.widgets.flow_layout import FlowLayout
 from app.widgets.parts import label
 from app.widgets.wheel import WheelPass
@@ -19,6 +19,7 @@ from tcl_core.what_if_events import Control
 _FACTOR_WIDTH = 64
 """At least: two digits; a factor of a fused loop may have four and more."""
 _CHOICE_WIDTH = 170
+_ONE_VALUE = later("It has one legal value only")
 
 
 class _Box(QComboBox):
@@ -54,9 +55,8 @@ class DecisionEditor(QWidget):
             for factor in factors_at(self._control.values, place):
                 box.addItem(str(factor), factor)
             box.setEnabled(box.count() > 1)
-            box.setToolTip(
-                tr("Extent of the {ordinal} loop from outside; the other factors follow", ordinal=ordinal(place + 1))
-            )
+            hint = tr("Extent of the {ordinal} loop from outside; the other factors follow", ordinal=ordinal(place + 1))
+            box.setToolTip(hint if box.isEnabled() else tr(_ONE_VALUE))
             box.activated.connect(partial(self._choose_factor, place))
             if place:
                 layout.addWidget(label("×", "muted"))
@@ -68,7 +68,7 @@ class DecisionEditor(QWidget):
         box.setFixedWidth(_CHOICE_WIDTH)
         box.addItems(self._control.labels)
         box.setEnabled(box.count() > 1)
-        box.setToolTip("" if box.count() > 1 else tr("It has one legal value only"))
+        box.setToolTip("" if box.isEnabled() else tr(_ONE_VALUE))
         box.activated.connect(self._choose_value)
         layout.addWidget(box)
         self.boxes.append(box)

@@ -79,7 +79,16 @@ def test_decisions_are_shown_by_loop_and_block(panel: WhatIfPanel, models: Studi
     ]
     box = panel.decisions.editors[0].boxes[1]
     assert box.accessibleName() == "2nd factor, tile of loop i in matmul"
+    assert box.toolTip().startswith("Extent of the 2nd loop")
     assert not any(note.text() for note in panel.decisions.notes)
+
+
+def test_a_factor_without_a_choice_says_so(qtbot: QtBot) -> None:
+    control = recorded.CONTROLS[0]
+    editor = DecisionEditor(replace(control, values=control.values[:1]))
+    qtbot.addWidget(editor)
+    hints = {(box.isEnabled(), box.toolTip()) for box in editor.boxes}
+    assert hints == {(False, "It has one legal value only")}
 
 
 def test_a_factor_takes_the_others_with_it_and_can_be_undone(panel: WhatIfPanel, models: StudioModels) -> None:
