@@ -128,7 +128,6 @@ class DevicesPanel(QWidget):
         self.look_button.clicked.connect(self._look)
         self.remove_button.clicked.connect(self._remove)
         self.table.activated.connect(self._tune)
-        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self._tune_action = self._action(tr("&Tune on it"), self._tune)
         self._look_action = self._action(tr("&Look again"), self._look)
         self._remove_action = self._action(tr("&Remove"), self._remove)
@@ -141,7 +140,7 @@ class DevicesPanel(QWidget):
     def _action(self, text: str, act: Callable[[], None]) -> QAction:
         action = QAction(text, self.table)
         action.triggered.connect(act)
-        self.table.addAction(action)
+        self.table.offer(action)
         return action
 
     @property

@@ -108,7 +108,6 @@ class TaskPanel(QWidget):
             QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed
         )
         table.selectionModel().selectionChanged.connect(self._tell_selection)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         for text, act in (
             (tr("&Tune only the selected task"), self._choose_selected),
             (tr("Tune &all tasks"), self._choose_all),
@@ -116,7 +115,7 @@ class TaskPanel(QWidget):
         ):
             action = QAction(text, table)
             action.triggered.connect(act)
-            table.addAction(action)
+            table.offer(action)
 
     def _choose_selected(self) -> None:
         keys = [str(index.data(KEY_ROLE)) for index in self.table.selectionModel().selectedRows()]

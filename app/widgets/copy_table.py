@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QAction, QGuiApplication, QHelpEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QToolTip, QWidget
 
 from app.text_scale import text_scale
+from app.translation import tr
 
 
 class CopyTable(QTableView):
-    """Whole rows are selected; Ctrl+C copies them with their headers, columns that have no room too."""
+    """Whole rows are selected; Ctrl+C, or its menu, copies them with their headers, columns that have no room too."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -26,15 +27,22 @@ class CopyTable(QTableView):
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(27)
         self.horizontalHeader().setHighlightSections(False)
-        shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self)
-        shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
-        shortcut.activated.connect(self.copy_selection)
+        self.copy_action = QAction(tr("&Copy rows"), self)
+        self.copy_action.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
+        self.copy_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.copy_action.triggered.connect(self.copy_selection)
+        self.addAction(self.copy_action)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self._roomy: tuple[int, int] | None = None
         self._yielding: tuple[int, int, int] | None = None
         self._leaving: tuple[int, ...] = ()
         self._kept: dict[int, int] = {}
         self._making_room = False
         self.horizontalHeader().sectionResized.connect(self._section_resized)
+
+    def offer(self, action: QAction) -> None:
+        """Put an action into the table's menu, above the copying."""
+        self.insertAction(self.copy_action, action)
 
     def set_widths(self, widths: Mapping[int, int]) -> None:
         """Widths of columns in pixels; more where the desktop's text is larger."""

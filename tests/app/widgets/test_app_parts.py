@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QDir, QEvent, QPoint, QRect, QSize
-from PySide6.QtGui import QHelpEvent, QStandardItem, QStandardItemModel
+from PySide6.QtCore import QDir, QEvent, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QAction, QHelpEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QHeaderView, QLabel, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -58,6 +58,28 @@ def test_a_column_has_the_rest_of_a_table_and_enough_to_be_read(qtbot: QtBot) ->
     assert table.columnWidth(1) == table.viewport().width() - 170
     table.resize(200, 100)
     assert table.columnWidth(1) == 120, "the table scrolls"
+
+
+def test_rows_are_copied_by_keys_and_by_the_tables_menu_below_what_it_offers_itself(qtbot: QtBot) -> None:
+    model = QStandardItemModel(2, 2)
+    model.setHorizontalHeaderLabels(["Name", "Speed"])
+    for row, texts in enumerate((("net", "fast"), ("other", "slow"))):
+        for column, text in enumerate(texts):
+            model.setItem(row, column, QStandardItem(text))
+    table, clipboard = CopyTable("table"), QApplication.clipboard()
+    qtbot.addWidget(table)
+    table.setModel(model)
+    table.offer(QAction("Own", table))
+    assert [action.text() for action in table.actions()] == ["Own", "&Copy rows"]
+    assert table.contextMenuPolicy() is Qt.ContextMenuPolicy.ActionsContextMenu
+    table.actions()[-1].trigger()
+    assert clipboard.text() == "Name\tSpeed\nnet\tfast\nother\tslow", "none is selected: all are copied"
+    table.show()
+    table.selectRow(1)
+    table.setFocus()
+    qtbot.waitUntil(table.hasFocus)
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert clipboard.text() == "Name\tSpeed\nother\tslow"
 
 
 def test_columns_that_have_no_room_are_hidden_and_told(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
