@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPushButton,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -21,7 +20,6 @@ from app.icons import icon
 from app.models import device_table
 from app.models.device_table import MARK_ROLE, DeviceColumn, DeviceRow, DeviceTableModel
 from app.models.run_state import RunState
-from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.widgets.copy_table import CopyTable
@@ -102,9 +100,7 @@ class DevicesPanel(QWidget):
         table.setItemDelegateForColumn(DeviceColumn.STATE, self._marks)
         table.set_widths(_WIDTHS)
         table.give_room(DeviceColumn.DEVICE, _LEAST_DEVICE, (DeviceColumn.CPU, _LEAST_CPU))
-        # A panel that scrolls is as high as its parts would like to be, and a table likes more than a few rows.
-        table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        table.setMinimumHeight(round(_LEAST_TABLE * text_scale(self.font())))
+        table.stay_low(_LEAST_TABLE)
         self._card.setObjectName("card")
         told = QVBoxLayout(self._card)
         told.setContentsMargins(12, 8, 12, 8)

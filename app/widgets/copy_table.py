@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QHelpEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QToolTip, QWidget
 
@@ -33,6 +33,7 @@ class CopyTable(QTableView):
         self.copy_action.triggered.connect(self.copy_selection)
         self.addAction(self.copy_action)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self._low = False
         self._roomy: tuple[int, int] | None = None
         self._yielding: tuple[int, int, int] | None = None
         self._leaving: tuple[int, ...] = ()
@@ -43,6 +44,18 @@ class CopyTable(QTableView):
     def offer(self, action: QAction) -> None:
         """Put an action into the table's menu, above the copying."""
         self.insertAction(self.copy_action, action)
+
+    def stay_low(self, least: int) -> None:
+        """Like to be no higher than so many pixels, more for larger text, and take what room there is.
+
+        A panel that scrolls is as high as its parts would like to be, and a table likes more than a few rows.
+        """
+        self.setMinimumHeight(round(least * text_scale(self.font())))
+        self._low = True
+
+    def sizeHint(self) -> QSize:  # noqa: N802  Qt's name
+        wanted = super().sizeHint()
+        return QSize(wanted.width(), self.minimumHeight()) if self._low else wanted
 
     def set_widths(self, widths: Mapping[int, int]) -> None:
         """Widths of columns in pixels; more where the desktop's text is larger."""

@@ -180,6 +180,18 @@ def test_in_a_low_window_the_words_of_a_prediction_scroll(small: Studio, qtbot: 
     assert card.visibleRegion().contains(card.measure_button.geometry())
 
 
+def test_in_a_low_window_what_is_said_of_a_device_has_room(small: Studio, qtbot: QtBot) -> None:
+    window, panel = small.window, small.window.devices_panel
+    window.resize(1024, 640)
+    small.models.devices.set_addresses(["pi.local:9090"])
+    panel.accept("pi.local:9090")
+    window.show_panel("devices")
+    panel._sentence.setText("Nobody listens at pi.local:9090: see that it is on and in this network. " * 5)
+    panel.refuse("“bad address” is no address of a device: write HOST:PORT of a device server. " * 2)
+    qtbot.waitUntil(lambda: panel._card.isVisible() and whole(panel._sentence) and whole(panel._refusal))
+    assert panel.table.geometry().bottom() < panel._card.geometry().top()
+
+
 def whole(words: QLabel) -> bool:
     """Whether all lines of a label have room."""
     return words.height() >= words.heightForWidth(words.width())
