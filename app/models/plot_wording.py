@@ -169,10 +169,10 @@ def _outcome(record: RecordSummary) -> str:
     if record.best_s is None or record.latency_s <= record.best_s:
         return tr("{latency_s}, the best of its task", latency_s=quantities.latency(record.latency_s))
     return tr(
-        "{latency_s}{cut}, {latency_s_2:.2f}x its task's best",
+        "{latency_s}{cut}, {ratio}× its task's best",
         latency_s=quantities.latency(record.latency_s),
         cut=cut,
-        latency_s_2=record.latency_s / record.best_s,
+        ratio=quantities.digits(record.latency_s / record.best_s),
     )
 
 

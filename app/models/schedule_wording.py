@@ -50,7 +50,7 @@ def outcome(record: Record, best_s: float | None) -> str:
     return (
         tr("{text}, the best of its task", text=text)
         if latency_s <= best_s
-        else tr("{text}, {latency_s:.2f}× the best", text=text, latency_s=latency_s / best_s)
+        else tr("{text}, {ratio}× the best", text=text, ratio=quantities.digits(latency_s / best_s))
     )
 
 

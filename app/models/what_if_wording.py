@@ -116,7 +116,7 @@ def ratio(record: Record, best_s: float | None) -> str:
     """Against the best of its task."""
     if record.latency_s is None or best_s is None:
         return "–"
-    return tr("the best") if record.latency_s <= best_s else f"{record.latency_s / best_s:.2f}×"
+    return tr("the best") if record.latency_s <= best_s else f"{quantities.digits(record.latency_s / best_s)}×"
 
 
 def loops(uses: Sequence[LoopUse]) -> str:

@@ -200,7 +200,7 @@ class PlotsPanel(QWidget):
         states, chosen = self._tasks.states, self.chosen_task
         empty = plot_wording.empty_scatter(states, chosen, points.unscored, begun=self._run.begun)
         self.score_plot.plot.show_hint("" if total else empty)
-        self._shown.setText(tr("{drawn:,} of {total:,} shown", drawn=drawn, total=total))
+        self._shown.setText(tr("{drawn:,} of {total:,} shown", drawn=drawn, total=total) if total else "")
         self._shown.setToolTip(plot_wording.scatter_note(total, points.unscored, all_drawn=drawn == total))
 
     def _draw_best(self) -> None:

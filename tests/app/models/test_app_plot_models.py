@@ -126,7 +126,7 @@ def test_a_continued_run_goes_on_from_the_best_of_earlier_runs(qtbot: QtBot) -> 
         series.add(record("a", latency_s))
         series.records.note_time(elapsed_s)
     assert series.points("a").y.tolist() == [0.25, 0.5], "no star"
-    assert "2.00x its task's best" in plot_wording.record_card(series.records.summary(1), "task")
+    assert "2.00× its task's best" in plot_wording.record_card(series.records.summary(1), "task")
     line = best_line.of_task(series.records, "a")
     assert (line.trials.tolist(), line.elapsed_s.tolist(), line.best_ms.tolist()) == ([0, 2], [0, 3], [1.0, 1.0])
     series.add(record("a", 5e-4))
@@ -280,7 +280,7 @@ def test_a_card_names_task_sketch_decisions_latency_score_and_parts() -> None:
     assert slow.splitlines()[0] == "fused_matmul"
     assert "sketch 0, round 1" in slow
     assert "4·8·2 | 3" in slow
-    assert "92.0 µs, 2.00x its task's best" in slow
+    assert "92.0 µs, 2.00× its task's best" in slow
     assert "score 1.25   R 0.25   D –   U –" in slow
     assert "the best of its task" in best
     assert "failed: timeout" in failed
