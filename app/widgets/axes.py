@@ -32,7 +32,12 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
 
     def tickStrings(self, values: Iterable[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
         """Pyqtgraph's hook: what the ticks say."""
-        return [f"{10**value:,.10g}" for value in values]
+        return [_in_full(10**value) for value in values]
+
+
+def _in_full(value: float) -> str:
+    """Without an exponent, however small: 0.00001 is the milliseconds of a small task."""
+    return f"{value:,.10g}" if value >= 1e-4 else f"{value:.12f}".rstrip("0")
 
 
 class ClockAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped

@@ -240,6 +240,7 @@ def test_ticks_are_values_people_read(qtbot: QtBot) -> None:
     assert axis.tickStrings(many, 1.0, 1.0) == ["1,000", "2,000", "5,000", "10,000", "20,000", "50,000", "100,000"]
     few = axis.tickValues(-3.0, -1.0, 300)[0][1]
     assert axis.tickStrings(few, 1.0, 1.0) == ["0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1"]
+    assert axis.tickStrings([-5.0, np.log10(2e-5), np.log10(5e-7)], 1.0, 1.0) == ["0.00001", "0.00002", "0.0000005"]
     clock = ClockAxis(orientation="bottom")
     assert clock.tickSpacing(0, 600, 500)[0][0] == 120
     assert clock.tickStrings([-1.0, 90.0], 1.0, 1.0) == ["", "1:30"]
