@@ -123,10 +123,12 @@ def _span(request: RunRequest, paces: tuple[float, ...]) -> str:
 
 def _judge_minutes(minutes: float, least: int, each: str, fast: float, slow: float) -> Verdict:
     few, many = round(60 * minutes * slow), round(60 * minutes * fast)
-    expected = f"{few:,}" if few == many else tr("{few:,} to {many:,}", few=few, many=many)
-    begun = tr(
-        "{minutes} measures about {expected} trials here", minutes=quantities.clock(60 * minutes), expected=expected
-    )
+    span, most = quantities.clock(60 * minutes), quantities.trials(many)
+    if not many:
+        begun = tr("{minutes} measures hardly one trial here", minutes=span)
+    else:
+        expected = most if few == many else tr("{few:,} to {many}", few=few, many=most)
+        begun = tr("{minutes} measures about {expected} here", minutes=span, expected=expected)
     if many < least:
         wanted = quantities.clock(least / fast)
         return Verdict(

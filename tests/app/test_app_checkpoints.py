@@ -360,6 +360,9 @@ def test_the_budget_is_judged_by_tasks_and_earlier_runs(studio: Studio) -> None:
     run_panel.form._minutes.setValue(1.0)
     assert "measures about 120 trials here" in run_panel._check.text()
     assert run_panel._check.objectName() == "warn" and "allow 2:00" in run_panel._check.text()
+    for minutes, said in ((0.004, "measures hardly one trial here"), (0.01, "measures about 1 trial here")):
+        run_panel.form._minutes.setValue(minutes)
+        assert said in run_panel._check.text()
     run_panel.form._minutes.setValue(5.0)
     assert run_panel._check.objectName() == "muted"
     run_panel.form._minutes.setValue(0.0)
