@@ -161,7 +161,7 @@ def test_in_a_low_window_no_words_of_the_library_lie_on_its_table(small: Studio,
     panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime")
     panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
     qtbot.waitUntil(lambda: panel.times.isVisible() and whole(panel._coverage), timeout=WAIT_MS)
-    assert panel.tabs.geometry().bottom() < panel._coverage.geometry().top()
+    qtbot.waitUntil(lambda: panel.tabs.geometry().bottom() < panel._coverage.geometry().top(), timeout=WAIT_MS)
     assert area.verticalScrollBar().maximum() > 0
 
 
@@ -189,7 +189,7 @@ def test_in_a_low_window_what_is_said_of_a_device_has_room(small: Studio, qtbot:
     panel._sentence.setText("Nobody listens at pi.local:9090: see that it is on and in this network. " * 5)
     panel.refuse("“bad address” is no address of a device: write HOST:PORT of a device server. " * 2)
     qtbot.waitUntil(lambda: panel._card.isVisible() and whole(panel._sentence) and whole(panel._refusal))
-    assert panel.table.geometry().bottom() < panel._card.geometry().top()
+    qtbot.waitUntil(lambda: panel.table.geometry().bottom() < panel._card.geometry().top(), timeout=WAIT_MS)
 
 
 def whole(words: QLabel) -> bool:
