@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QToolT
 from app.text_scale import text_scale
 from app.translation import tr
 
+_ROW_HEIGHT = 27
+"""In pixels, for text of the usual size."""
+
 
 class CopyTable(QTableView):
     """Whole rows are selected; Ctrl+C, or its menu, copies them with their headers, columns that have no room too."""
@@ -25,7 +28,7 @@ class CopyTable(QTableView):
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.setTabKeyNavigation(False)
         self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(27)
+        self.verticalHeader().setDefaultSectionSize(round(_ROW_HEIGHT * text_scale(self.font())))
         self.horizontalHeader().setHighlightSections(False)
         self.copy_action = QAction(tr("&Copy rows"), self)
         self.copy_action.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))

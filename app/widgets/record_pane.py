@@ -27,6 +27,7 @@ from app.models import schedule_diff, schedule_wording
 from app.models.loop_tree import LoopTreeModel
 from app.models.open_schedules import NOTHING, Opened
 from app.models.trace_table import SHARE_ROLE, StepFilter, TraceColumn, TraceTableModel
+from app.text_scale import text_scale
 from app.tokens import LIGHT, Tokens
 from app.translation import later, tr
 from app.widgets import schedule_links
@@ -101,7 +102,7 @@ class RecordPane(QFrame):
         table.set_widths(_TRACE_WIDTHS)
         table.give_room(TraceColumn.ARGUMENTS, _LEAST_ARGUMENTS)
         table.let_go(TraceColumn.SCORE)
-        table.verticalHeader().setDefaultSectionSize(24)
+        table.verticalHeader().setDefaultSectionSize(round(24 * text_scale(table.font())))
         tree.selectionModel().currentChanged.connect(self._choose_place)
         table.selectionModel().currentRowChanged.connect(self._choose_step)
         self.copy_button.setObjectName("plotmenu")

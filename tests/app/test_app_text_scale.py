@@ -50,6 +50,8 @@ def test_large_text_widens_the_run_panel_columns_and_buttons(open_studio: Open, 
         words = str(table.model().headerData(column, header.orientation()))
         if not table.isColumnHidden(column):
             assert header.fontMetrics().horizontalAdvance(words) < table.columnWidth(column), words
+    for rows, height in ((table, 27), (window.schedules_panel.left.table, 24)):
+        assert rows.verticalHeader().defaultSectionSize() == round(1.5 * height), "rows grow with the text"
     window.show_panel("library")
     actions = window.library_panel.actions_
     for button in actions.findChildren(QPushButton):
