@@ -12,14 +12,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import onnx
 from tvm import relax, te
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from tcl_core.network import few_bits
 from tcl_core.network.constants import constant_array
-from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RECURRENCE, RMS_NORM
-from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
+from tcl_core.network.nodes import RECURRENCE
+from tcl_core.network.own_nodes import NORMS, recurrence
 from tcl_core.network.regions_of_interest import read_regions
 from tcl_core.network.sequences import parts_of
 from tcl_core.own_operators.maxima import greatest
@@ -28,6 +29,9 @@ _TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.
 _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
 """The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
 _FLOATS = {"float16", "float32", "float64"}
+_LISTS = {onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS}
+_WRAPS = 19
+"""The opset since which a `Pad` may go around; onnxruntime lets it in any."""
 _BLOCKED = (4, 5)
 """Ranks of pictures and volumes."""
 
@@ -40,7 +44,7 @@ class _Node:
         operator: of ONNX.
         builder: `relax.BlockBuilder`.
         inputs: relax expressions; None for one that is left out.
-        convert: the frontend's own way, from inputs, and attributes that are others than the node has.
+        convert: the frontend's own way, from inputs, and an opset and attributes that are others than the node has.
     """
 
     operator: str
@@ -78,19 +82,23 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         self._polynomials, self._lanes = polynomials, lanes
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
-        known = {RECURRENCE, few_bits.OPERATOR, *_NORMS}
+        known = {RECURRENCE, few_bits.OPERATOR, *NORMS}
         others = [node for node in graph.node if node.op_type not in known]
         super()._check_for_unsupported_ops(SimpleNamespace(node=others))
+
+    def _parse_attr(self, attr_proto: Any) -> Any:
+        """A list without anything in it is as good as none: PyTorch's exporter writes so that all axes are meant."""
+        return super()._parse_attr([each for each in attr_proto if each.type not in _LISTS or each.ints or each.floats])
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
         self.at_node = str(attrs.get("tvm_custom", {}).get("name", ""))
         self.at_operator = op_name
         if op_name == RECURRENCE:
-            return _recurrence(self.bb, inputs, attrs, polynomials=self._polynomials)
+            return recurrence(self.bb, inputs, attrs, polynomials=self._polynomials)
         if op_name == few_bits.OPERATOR:
             return few_bits.few_bits_product(self.bb, inputs, attrs, self._lanes)
-        if op_name in _NORMS:
-            return self.bb.normalize(_NORMS[op_name](*inputs, attrs))
+        if op_name in NORMS:
+            return self.bb.normalize(NORMS[op_name](*inputs, attrs))
         own = super()._convert_operator
         made = _MENDED.get(op_name, _as_it_is)(
             _Node(
@@ -99,51 +107,12 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
                 inputs=inputs,
                 attrs=attrs,
                 opset=opset,
-                convert=lambda given, **others: own(op_name, given, {**attrs, **others}, opset),
+                convert=lambda given, opset=opset, **others: own(op_name, given, {**attrs, **others}, opset),
             )
         )
         if isinstance(made, relax.Call) and made.op == _TAKE:
             return self.bb.normalize(relax.op.take(*made.args, axis=made.attrs.axis, mode="clip"))
         return made
-
-
-def _recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomials: bool) -> Any:
-    """The states of all steps, of an LSTM its last memory, too: see `recurrence_kernel`."""
-    inputs = [builder.normalize(each) for each in inputs]
-    rows, _ = (int(each) for each in inputs[0].ty.shape.values)
-    cell = Cell(
-        kind=attrs["cell"].decode(),
-        steps=attrs["steps"],
-        batch=rows // attrs["steps"],
-        hidden=attrs["hidden"],
-        backwards=bool(attrs["backwards"]),
-        activations=tuple(each.decode() for each in attrs["activations"]),
-        reset_after=bool(attrs["reset_after"]),
-        polynomials=polynomials,
-    )
-    kernel = builder.add_func(recurrence_kernel(cell), cell.kind.lower())
-    results = [relax.TensorType((cell.steps, cell.batch, cell.groups, GROUP), "float32")]
-    if cell.kind == "LSTM":
-        results.append(relax.TensorType((cell.batch, cell.groups, GROUP), "float32"))
-    return builder.emit(relax.call_tir(kernel, inputs, results if len(results) > 1 else results[0]))
-
-
-def _layer_norm(value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
-    return relax.op.nn.layer_norm(value, scale, bias, axes=[-1], epsilon=attrs["epsilon"])
-
-
-def _rms_norm(value: Any, scale: Any, attrs: Mapping[str, Any]) -> Any:
-    return relax.op.nn.rms_norm(value, scale, axes=[-1], epsilon=attrs["epsilon"])
-
-
-def _group_norm(value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
-    axes = list(range(2, value.ty.ndim))
-    return relax.op.nn.group_norm(
-        value, scale, bias, num_groups=attrs["groups"], channel_axis=1, axes=axes, epsilon=attrs["epsilon"]
-    )
-
-
-_NORMS: dict[str, Callable[..., Any]] = {LAYER_NORM: _layer_norm, RMS_NORM: _rms_norm, GROUP_NORM: _group_norm}
 
 
 def _as_it_is(node: _Node) -> Any:
@@ -219,6 +188,8 @@ def _pad(node: _Node) -> Any:
             raise ValueError("it mirrors more than there is")
         if mode == b"wrap" and pads.min(initial=0) < 0:
             raise ValueError("it cuts off, and goes around what is left")
+    if mode == b"wrap":
+        return node.convert(node.inputs, opset=max(node.opset, _WRAPS))
     return node.convert(node.inputs)
 
 

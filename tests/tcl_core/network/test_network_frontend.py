@@ -357,3 +357,20 @@ def test_the_greatest_in_any_order_are_in_theirs(tools: Any, largest: int) -> No
         found.append(run(module_of(path), values) if in_order == 0 else agree(path, values))
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_axes_in_an_empty_list_are_all(tools: Any) -> None:
+    """PyTorch's older exporter writes one for the maximum of everything; the frontend takes it for no attribute."""
+    everything = tools.node("ReduceMax", ["x"], ["y"], keepdims=0)
+    everything.attribute.append(onnx.helper.make_attribute("axes", [], attr_type=onnx.AttributeProto.INTS))
+    model = tools.model([everything], [tools.value("x", [3, 4])], [tools.value("y", [])], opset=17)
+    (found,) = agree(tools.save(model), np.arange(12, dtype=np.float32).reshape(3, 4))
+    assert found.item() == 11
+
+
+def test_a_pad_goes_around_in_opsets_that_have_no_word_for_it(tools: Any) -> None:
+    """PyTorch's exporter writes it into opset 18, which onnxruntime takes as it is meant."""
+    around = tools.node("Pad", ["x", "pads"], ["y"], mode="wrap")
+    weights = [tools.tensor("pads", np.array([0, 1, 0, 2]))]
+    model = tools.model([around], [tools.value("x", [2, 4])], [tools.value("y", [2, 7])], weights, opset=18)
+    agree(tools.save(model), np.arange(8, dtype=np.float32).reshape(2, 4))
