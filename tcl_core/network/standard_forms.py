@@ -46,29 +46,37 @@ def _short_time_transform(new: New) -> None:
 
 
 def _transform(new: New) -> None:
-    """Of one axis, real [..., L, 1] or complex [..., L, 2]: a product with the matrix of the transform."""
+    """Of one axis, real [..., L, 1] or complex [..., L, 2]: a product with the matrix of the transform.
+
+    Back from one side of a real signal's spectrum, it is real.
+    """
     value, length, axis_input = new.inputs(3)
     size, attributes, maker = new.sizes.get(value, ()), new.attributes, new.maker
     rank, inverse, onesided = len(size), attributes.get("inverse", 0), attributes.get("onesided", 0)
     axis = _axis(new, axis_input) % max(rank, 1)
-    if rank < 2 or -1 in size or axis == rank - 1 or (inverse and onesided):
+    if rank < 2 or -1 in size or axis == rank - 1:
         raise Stays
     new.number(0)  # float32 alone
     period = int(new.constant(length).item()) if length else size[axis]
-    kept, used, parts = period // 2 + 1 if onesided else period, min(size[axis], period), size[-1]
+    used, parts = min(size[axis], period), size[-1]
+    if inverse and onesided and (size[axis], parts) != (period // 2 + 1, 2):
+        raise Stays
+    matrix = _matrix(used, period, parts, inverse=bool(inverse), onesided=bool(onesided))
+    kept = matrix.shape[1:]
     others = [at for at in range(rank - 1) if at != axis]
     order = [*others, axis, rank - 1]
     moved = maker.node("Transpose", value, perm=order) if order != sorted(order) else value
     if used < size[axis]:
         moved = maker.first(moved, used, rank - 2)
     outer = [size[at] for at in others]
-    matrix = maker.weight(_matrix(used, kept, period, parts, inverse=bool(inverse)))
-    product = maker.node("MatMul", maker.reshape(moved, *outer, used * parts), matrix)
+    product = maker.node(
+        "MatMul", maker.reshape(moved, *outer, used * parts), maker.weight(matrix.reshape(used * parts, -1))
+    )
     if order == sorted(order):
-        maker.reshape(product, *outer, kept, 2, output=new.output)
+        maker.reshape(product, *outer, *kept, output=new.output)
     else:
         back = [order.index(at) for at in range(rank)]
-        maker.node("Transpose", maker.reshape(product, *outer, kept, 2), perm=back, output=new.output)
+        maker.node("Transpose", maker.reshape(product, *outer, *kept), perm=back, output=new.output)
 
 
 def _axis(new: New, axis: str) -> int:
@@ -77,14 +85,19 @@ def _axis(new: New, axis: str) -> int:
     return int(new.constant(axis).item()) if axis else -2
 
 
-def _matrix(used: int, kept: int, period: int, parts: int, *, inverse: bool) -> Array:
-    """[used x parts, kept x 2], parts being the real one alone or both."""
-    waves = _waves(used, kept, period)
+def _matrix(used: int, period: int, parts: int, *, inverse: bool, onesided: bool) -> Array:
+    """[used x parts, kept, 2], parts being the real one alone or both; back from one side [.., kept, 1]."""
+    waves = _waves(used, period // 2 + 1 if onesided and not inverse else period, period)
     if inverse:
         waves = waves * np.array([1, -1]) / period
     imaginary = np.stack([-waves[..., 1], waves[..., 0]], axis=-1)
     rows = np.stack([waves, imaginary][:parts], axis=1)
-    return rows.reshape(used * parts, kept * 2).astype(np.float32)
+    if inverse and onesided:
+        frequency = np.arange(used)
+        # The other side is the same but for a sign; the first frequency and the one half way have none.
+        sides = np.where((frequency == 0) | (2 * frequency == period), 1, 2)
+        rows = rows[..., :1] * sides[:, None, None, None]
+    return rows.reshape(used * parts, *rows.shape[2:]).astype(np.float32)
 
 
 def _waves(count: int, kept: int, period: int) -> Array:
