@@ -106,6 +106,17 @@ def _waves(count: int, kept: int, period: int) -> Array:
     return np.stack([np.cos(angles), -np.sin(angles)], axis=-1)
 
 
+def _chosen(new: New) -> None:
+    """By a constant: of an axis, or of everything in a row."""
+    value, choice = new.inputs(2)
+    (rows,), axis = np.nonzero(new.constant(choice)), new.attributes.get("axis")
+    if not rows.size:
+        raise Stays
+    if axis is None:
+        value = new.maker.reshape(value, -1)
+    new.maker.node("Gather", value, new.maker.weight(rows), output=new.output, axis=axis or 0)
+
+
 def _normalisation(new: New) -> None:
     """By the sum of magnitudes or the root of the sum of squares along an axis; what is all zero stays so."""
     (value,), node, axis = new.node.input, new.maker.node, int(new.attributes.get("axis", -1))
@@ -275,6 +286,7 @@ def _window_places(new: New, sides: Sequence[int], plane: Sequence[int]) -> Arra
 
 STANDARD_FORMS: dict[str, Callable[[New], None]] = {
     "Col2Im": _picture_of_blocks,
+    "Compress": _chosen,
     "DFT": _transform,
     "DeformConv": _deformed_convolution,
     "DequantizeLinear": dequantized,
