@@ -12,6 +12,8 @@ STANDARD: Final = frozenset({"", "ai.onnx"})
 """The names of the default domain."""
 CONTRIBUTED: Final = "com.microsoft"
 """The domain of onnxruntime's own operators."""
+CLASSICAL: Final = "ai.onnx.ml"
+"""The domain of the standard's operators for learning without layers."""
 OWN: Final = "tcl"
 """The domain of operators that only this frontend knows."""
 RECURRENCE: Final = "Recurrence"
@@ -23,6 +25,11 @@ RMS_NORM: Final = "RmsNorm"
 GROUP_NORM: Final = "GroupNorm"
 """Of that domain: value, scale and bias, [channels] both (`group_norms`)."""
 OWN_OPERATORS: Final = frozenset({RECURRENCE, LAYER_NORM, RMS_NORM, GROUP_NORM})
+
+
+def label(node: Any) -> str:
+    """A node's operator, with its domain where that is not the default one."""
+    return str(node.op_type) if node.domain in STANDARD else f"{node.domain}::{node.op_type}"
 
 
 def opset_of(model: Any) -> int:

@@ -16,7 +16,7 @@ from tcl_core.domain import ImportIssue
 from tcl_core.network import shapes
 from tcl_core.network.few_bits import OPERATOR
 from tcl_core.network.functions import inline_local, inline_standard
-from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches
+from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches, label
 from tcl_core.network.opsets import raise_opset
 from tcl_core.network.recurrent import RECURRENT, obstacle
 from tcl_core.network.simpler_nodes import spell_out_nodes
@@ -50,7 +50,7 @@ def supported(domain: str, operator: str) -> bool:
 
 def count_operators(model: Any) -> tuple[tuple[str, int], ...]:
     """How often each operator occurs, most frequent first."""
-    counts = Counter(_label(node) for node in model.graph.node)
+    counts = Counter(label(node) for node in model.graph.node)
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -91,8 +91,8 @@ def unsupported_issues(model: Any) -> tuple[ImportIssue, ...]:
     return tuple(
         ImportIssue(
             node=node.name,
-            operator=f"{_label(node)}{reasons.get(node.name, '')}",
-            problem=f"operator {_label(node)} is not supported",
+            operator=f"{label(node)}{reasons.get(node.name, '')}",
+            problem=f"operator {label(node)} is not supported",
             mend="export the network without it, or cut the network before it",
         )
         for node in nodes
@@ -107,7 +107,3 @@ def _reasons(model: Any, nodes: list[Any]) -> dict[str, str]:
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     found = {node.name: obstacle(node, constants, sizes) for node in nodes}
     return {name: f" with {reason}" for name, reason in found.items() if reason}
-
-
-def _label(node: Any) -> str:
-    return str(node.op_type) if node.domain in STANDARD else f"{node.domain}::{node.op_type}"

@@ -1,4 +1,5 @@
-"""Operators of onnxruntime's own, and some of the standard that TVM's frontend lacks, in other ones of the standard.
+"""Operators of onnxruntime's own, of classical learning, and some of the standard that TVM's frontend lacks, in other
+ones of the standard.
 
 A file that onnxruntime's optimiser has written has convolutions and products with what stood around them inside,
 normalisations with the sum before them, products of bytes with their scales; and layer normalisations in opsets that
@@ -19,13 +20,14 @@ import onnx
 import onnx.defs
 import onnx.helper
 
+from tcl_core.network.classical_forms import CLASSICAL_FORMS
 from tcl_core.network.contributed_forms import CONTRIBUTED_FORMS, DEFAULT_FORMS, New, Stays
 from tcl_core.network.contributed_groups import group_query_attention
 from tcl_core.network.contributed_heads import multi_head_attention, packed_attention
 from tcl_core.network.contributed_turns import rotary_embedding
 from tcl_core.network.few_bits import has_few_rows, may_stay
 from tcl_core.network.maker import Maker
-from tcl_core.network.nodes import CONTRIBUTED, STANDARD, attributes_of, opset_of, replace_nodes
+from tcl_core.network.nodes import CLASSICAL, CONTRIBUTED, STANDARD, attributes_of, opset_of, replace_nodes
 from tcl_core.network.shapes import known_sizes
 from tcl_core.network.skeleton import with_shapes
 from tcl_core.network.standard_forms import STANDARD_FORMS
@@ -122,4 +124,5 @@ def _spelling(node: Any, opset: int) -> Callable[[New], None] | None:
     if node.domain in STANDARD:
         lacking = DEFAULT_FORMS.get(node.op_type) if in_default_domain(node, opset) else None
         return lacking or STANDARD_FORMS.get(node.op_type)
-    return _FORMS.get(node.op_type) if node.domain == CONTRIBUTED else None
+    forms = {CONTRIBUTED: _FORMS, CLASSICAL: CLASSICAL_FORMS}.get(node.domain, {})
+    return forms.get(node.op_type)

@@ -62,7 +62,7 @@ class Case:
         result_types = types or {}
         outputs = [value(name, None, result_types.get(name, onnx.TensorProto.FLOAT)) for name in results if name]
         weights = [tensor(name, given[name]) for name in constants]
-        self.model = make_model([node], inputs, outputs, weights, opset=opset, domains=["com.microsoft"])
+        self.model = make_model([node], inputs, outputs, weights, opset=opset, domains=["com.microsoft", "ai.onnx.ml"])
         self.label = f"{operator}-{'-'.join(map(str, [*given, *attributes.values(), *results]))}"
 
     def __repr__(self) -> str:
