@@ -22,7 +22,7 @@ from tcl_core.network.conditions import take_branches
 from tcl_core.network.control_flow import decides, has_loops, write_out_control_flow
 from tcl_core.network.external_data import external_files, load_external
 from tcl_core.network.functions import write_defaults
-from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, opset_of
+from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
 from tcl_core.network.pools import without_windows_in_padding
 from tcl_core.network.sequences import leave_out_sizes_of_one
 from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
@@ -38,6 +38,9 @@ _NATIVE = {"FLOAT", "DOUBLE", "FLOAT16", "BOOL"} | {
     f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)
 }
 """Element types that NumPy itself has; of no other ones onnxruntime takes or gives arrays in Python."""
+
+_MOST_NAMED = 8
+"""Nodes in one message."""
 
 _IR_VERSION_FIELD = 0x08
 """First byte of an ONNX file: protobuf field 1 (`ir_version`), a varint. Exporters write it first."""
@@ -281,7 +284,14 @@ def _outputs(model: Any) -> list[Any]:
 def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
     """The outputs of a model; where one has no static shape, that is refused."""
     for value in values:
+        if not value.type.HasField("tensor_type"):
+            raise UserError(
+                "network",
+                f"Output '{value.name}' is not a numeric tensor; export the network without its text or sequence "
+                "parts (of scikit-learn's without ZipMap: zipmap=False).",
+            )
         if not _is_static(value):
+            _require_known(model)
             producer = next((node for node in model.graph.node if value.name in node.output), None)
             where = f"node '{producer.name}' ({producer.op_type})" if producer else "the graph"
             fix = "fix the input that decides it (--value), or " if has_branches(model.graph.node) else ""
@@ -297,6 +307,20 @@ def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
                 "give the inputs sizes that leave something to compute (--shape).",
             )
     return tuple(_spec(value) for value in values)
+
+
+def _require_known(model: Any) -> None:
+    """Refuse operators of other domains: of what they give nobody knows the shape."""
+    within = {function.domain for function in model.functions} | STANDARD | {CONTRIBUTED}
+    foreign = [node for node in spell_out_nodes(without_weights(model)).graph.node if node.domain not in within]
+    if foreign:
+        named = ", ".join(f"'{node.name}' ({label(node)})" for node in foreign[:_MOST_NAMED])
+        more = f" and {len(foreign) - _MOST_NAMED} more" if len(foreign) > _MOST_NAMED else ""
+        raise UserError(
+            "network",
+            f"{'Node' if len(foreign) == 1 else 'Nodes'} {named}{more} cannot be imported by TVM; export the network "
+            "without such operators.",
+        )
 
 
 def _are_static(values: Iterable[Any]) -> bool:

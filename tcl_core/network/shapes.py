@@ -138,7 +138,8 @@ def forget_inferred(model: Any) -> None:
     """Drop shapes that were written for the open dimensions: inference fills them in again."""
     del model.graph.value_info[:]
     for value in model.graph.output:
-        value.type.tensor_type.ClearField("shape")
+        if value.type.HasField("tensor_type"):  # of a sequence it would become one of nothing
+            value.type.tensor_type.ClearField("shape")
 
 
 def require_static_inputs(model: Any) -> None:

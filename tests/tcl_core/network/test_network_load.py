@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.helper
 import pytest
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import TensorSpec
 from tcl_core.errors import UserError
 from tcl_core.network.load import load_network
+
+ML = "ai.onnx.ml"
+FOREIGN = (("SVMRegressor", "values"), ("TreeEnsembleRegressor", "trees"))
 
 
 def refusal(path: Path, **shapes: tuple[int, ...]) -> str:
@@ -172,6 +176,29 @@ def test_an_output_that_depends_on_data_is_named(tools: Any) -> None:
         [tools.value("y", [2, "found"], onnx.TensorProto.INT64)],
     )
     assert "node 'where' (NonZero)" in refusal(tools.save(model))
+
+
+def test_an_operator_of_an_unknown_domain_is_named_where_no_shape_is_known_behind_it(tools: Any) -> None:
+    """It was the output's shape that was complained of, which a person can do nothing about."""
+    odd = [onnx.helper.make_node(kind, ["x"], [name], name=name, domain=ML) for kind, name in FOREIGN]
+    outputs = [tools.value(name, None) for _, name in FOREIGN]
+    model = tools.model(odd, [tools.value("x", [2, 3])], outputs, domains=[ML])
+    assert refusal(tools.save(model)) == (
+        "Nodes 'values' (ai.onnx.ml::SVMRegressor), 'trees' (ai.onnx.ml::TreeEnsembleRegressor) cannot be imported by "
+        "TVM; export the network without such operators."
+    )
+
+
+def test_an_output_that_is_no_tensor_is_named(tools: Any) -> None:
+    """scikit-learn's classifiers end so by default; the sizes of inputs are told."""
+    classes = onnx.helper.make_node("LinearClassifier", ["x"], ["y", "p"], coefficients=[1.0, 2.0], domain=ML)
+    as_maps = onnx.helper.make_node("ZipMap", ["p"], ["maps"], classlabels_int64s=[0, 1], domain=ML)
+    entry = onnx.helper.make_map_type_proto(
+        onnx.TensorProto.INT64, onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
+    )
+    output = onnx.helper.make_value_info("maps", onnx.helper.make_sequence_type_proto(entry))
+    model = tools.model([classes, as_maps], [tools.value("x", ["rows", 1])], [output], domains=[ML])
+    assert "Output 'maps' is not a numeric tensor" in refusal(tools.save(model), x=(2, 1))
 
 
 def test_an_unknown_operator_is_named(tools: Any) -> None:
