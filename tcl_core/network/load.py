@@ -204,10 +204,14 @@ def _drop_constant_inputs(model: Any) -> None:
 
 
 def _name_nodes(model: Any) -> None:
-    """Names are optional in ONNX, but every message names a node."""
+    """Names are optional in ONNX, but every message names a node; and onnxruntime refuses two of one name."""
+    taken: set[str] = set()
     for index, node in enumerate(model.graph.node):
-        if not node.name:
-            node.name = f"{node.op_type}_{index}"
+        name = node.name or f"{node.op_type}_{index}"
+        while name in taken:
+            name = f"{name}_{index}"
+        taken.add(name)
+        node.name = name
 
 
 def _infer(path: Path, model: Any, config: NetworkConfig) -> None:

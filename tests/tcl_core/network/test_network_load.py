@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.helper
+import onnxruntime
 import pytest
 
 from tcl_core.config import NetworkConfig
@@ -199,6 +200,15 @@ def test_an_output_that_is_no_tensor_is_named(tools: Any) -> None:
     output = onnx.helper.make_value_info("maps", onnx.helper.make_sequence_type_proto(entry))
     model = tools.model([classes, as_maps], [tools.value("x", ["rows", 1])], [output], domains=[ML])
     assert "Output 'maps' is not a numeric tensor" in refusal(tools.save(model), x=(2, 1))
+
+
+def test_two_nodes_of_one_name_are_told_apart(tools: Any) -> None:
+    """Such a network is refused by onnxruntime, and then nothing is checked."""
+    nodes = [tools.node("Relu", ["x"], ["h"], name="n"), tools.node("Tanh", ["h"], ["y"], name="n")]
+    model = tools.model(nodes, [tools.value("x", [2, 3])], [tools.value("y", [2, 3])])
+    loaded = load_network(tools.save(model), NetworkConfig())
+    assert len({node.name for node in loaded.given.graph.node}) == 2
+    onnxruntime.InferenceSession(loaded.given.SerializeToString())
 
 
 def test_an_unknown_operator_is_named(tools: Any) -> None:
