@@ -78,7 +78,7 @@ def _recipes_of(context: Any, threads: int, *, stock: bool, alone: bool) -> tupl
     own = () if stock else _own_if_possible(context, threads, simple)
     made = own or _metaschedules(context, threads, stock=stock, sums=simple is not None)
     if not (own or stock) and simple is None and has_several_results(context.mod):
-        made += _recipes(with_results_tiling(context))
+        made += _recipes(with_results_tiling(context, registers_of(context.target)))
     return made + _for_one_thread(made) if alone else made
 
 
@@ -138,7 +138,7 @@ def _of_steps(context: Any, recurrence: Recurrence, registers: Registers, thread
 def _metaschedules(context: Any, threads: int, *, stock: bool, sums: bool) -> tuple[Recipe, ...]:
     recipes = _recipes(context) if sums else ()
     if not any(sampling_instructions(each.trace) for each in recipes):
-        recipes = _recipes(with_spatial_tiling(context))
+        recipes = _recipes(with_spatial_tiling(context, registers_of(context.target)))
     if stock:
         return recipes
     arrange = partial(put_rows_first, threads=threads)

@@ -13,7 +13,8 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.schedule_rule import PyScheduleRule
 
 from tcl_core.space.contexts import in_parts, tiled_by
-from tcl_core.space.spatial_tiling import LARGEST_INNER, SMALLEST_VECTOR
+from tcl_core.space.register_tiles import Registers
+from tcl_core.space.spatial_tiling import LARGEST_INNER, smallest_vector
 
 
 def has_several_results(module: Any) -> bool:
@@ -23,9 +24,9 @@ def has_several_results(module: Any) -> bool:
     return sum(not schedule.get_consumers(block) for block in blocks) > 1
 
 
-def with_results_tiling(context: Any) -> Any:
+def with_results_tiling(context: Any, registers: Registers) -> Any:
     """A tune context of the same module and target whose space is the sketch."""
-    return tiled_by(context, _ResultsTiling())
+    return tiled_by(context, _ResultsTiling(smallest_vector(registers)))
 
 
 @derived_object
@@ -35,11 +36,15 @@ class _ResultsTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
     A block of which nothing can be tiled stays as it is.
     """
 
+    def __init__(self, smallest: int) -> None:
+        super().__init__()
+        self._smallest = smallest
+
     def _initialize_with_tune_context(self, context: Any) -> None:
         """Nothing here depends on it."""
 
     def clone(self) -> Any:
-        return _ResultsTiling()
+        return _ResultsTiling(self._smallest)
 
     def apply(self, schedule: Any, block: Any) -> list[Any]:
         looked_at = schedule.copy()  # every look leaves an instruction behind
@@ -60,6 +65,6 @@ class _ResultsTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
         if outer:
             tiled.reorder(*outer, *inner, last)
             tiled.parallel(tiled.fuse(*outer))
-        if extents[turning[-1]] >= SMALLEST_VECTOR:
+        if extents[turning[-1]] >= self._smallest:
             tiled.vectorize(last)
         return [tiled]

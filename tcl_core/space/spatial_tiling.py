@@ -24,22 +24,31 @@ from tvm.s_tir.meta_schedule.schedule_rule import (
 
 from tcl_core.domain import SHARED
 from tcl_core.space.contexts import in_parts, vectorise_last, with_rules
+from tcl_core.space.register_tiles import Registers
 
 LARGEST_INNER = 64
 """MetaSchedule's limit for its innermost tiles."""
-SMALLEST_VECTOR = 8
-"""A last loop shorter than this fills no register, and nothing is vectorised: MetaSchedule takes those around it, too,
-and divides out each lane's place anew. Cut, joined and transposed, 464 x 7 x 7 values took 84 and 69 us by its one
-candidate, and take 9 and 8 (2 threads of a Zen 5)."""
+_SMALLEST_VECTOR = 8
 
 
-def with_spatial_tiling(context: Any) -> Any:
+def smallest_vector(registers: Registers) -> int:
+    """A last loop shorter than this fills no register, and nothing is vectorised: MetaSchedule takes those around it,
+    too, and divides out each lane's place anew. Cut, joined and transposed, 464 x 7 x 7 values took 84 and 69 us by its
+    one candidate, and take 9 and 8 (2 threads of a Zen 5).
+
+    Registers of four lanes have channels in blocks of four: Winograd's `pack` of 64 channels at 32 x 32 is 1.34 million
+    instructions in vectors and 4.35 without, its `unpack` 0.40 and 0.57 (for a Cortex-A72, counted by an emulator).
+    """
+    return min(_SMALLEST_VECTOR, registers.bits // 32)
+
+
+def with_spatial_tiling(context: Any, registers: Registers) -> Any:
     """A tune context of the same module and target whose space has the sketch too, behind MetaSchedule's own."""
     rules = [rule for rule in context.space_generator.sch_rules if not isinstance(rule, RandomComputeLocation)]
     # Loops are split before the root is annotated: after that, where the root holds the loops of two blocks, a
     # `Schedule` writes into the module it was made from (TVM 0.27 takes loops whose sequence it shares for its own).
     annotating = next(at for at, rule in enumerate(rules) if isinstance(rule, ParallelizeVectorizeUnroll))
-    rules.insert(annotating, _SpatialTiling())
+    rules.insert(annotating, _SpatialTiling(smallest_vector(registers)))
     return with_rules(context, rules)
 
 
@@ -51,14 +60,18 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
     read across them is done lane by lane (`pack` of 96 x 96 x 48: 7 ms instead of 0.2).
     """
 
+    def __init__(self, smallest: int) -> None:
+        super().__init__()
+        self._smallest = smallest
+
     def _initialize_with_tune_context(self, context: Any) -> None:
         """Nothing here depends on it."""
 
     def clone(self) -> Any:
-        return _SpatialTiling()
+        return _SpatialTiling(self._smallest)
 
     def apply(self, schedule: Any, block: Any) -> list[Any]:
-        plan = _plan(schedule.copy(), block)  # every look leaves an instruction behind
+        plan = _plan(schedule.copy(), block, self._smallest)  # every look leaves an instruction behind
         if plan is None:
             return [schedule]
         tiled = schedule.copy()
@@ -86,7 +99,7 @@ class _SpatialTiling(PyScheduleRule):  # type: ignore[misc]  # tvm has no types
         tiled.reorder(*outer, *inner, *pieces, last)
         if plan.shared:
             tiled.compute_at(tiled.get_sblock(plan.shared), inner[-1])
-        vectorise_last(tiled, lanes if extent >= SMALLEST_VECTOR else 1)
+        vectorise_last(tiled, lanes if extent >= self._smallest else 1)
         return [schedule, tiled]
 
 
@@ -103,7 +116,7 @@ class _Plan:
     shared: str
 
 
-def _plan(schedule: Any, block: Any) -> _Plan | None:
+def _plan(schedule: Any, block: Any, smallest: int) -> _Plan | None:
     """None for a block that is not tiled."""
     blocks = _blocks(schedule)
     shared = _shared_block(schedule)
@@ -116,7 +129,7 @@ def _plan(schedule: Any, block: Any) -> _Plan | None:
     extents = [int(schedule.get(loop).extent) for loop in loops]
     steps = [1] * len(loops) if shared is None else [int(n) for n in schedule.get(shared).annotations[SHARED]]
     turning = tuple((at, steps[at]) for at, extent in enumerate(extents) if extent > 1)
-    if not turning or (len(turning) == 1 and extents[turning[-1][0]] < SMALLEST_VECTOR):
+    if not turning or (len(turning) == 1 and extents[turning[-1][0]] < smallest):
         return None
     if shared is not None and all(piece >= extents[at] for at, piece in turning[:-1]):
         return None  # one piece is all there is

@@ -17,6 +17,7 @@ from tcl_core.domain import LoopAxis, PlatformFeatures, Task, TensorSpec
 from tcl_core.domain import Platform as PlatformFacts
 
 CPU_TARGET = json.dumps({"kind": "llvm", "mcpu": "x86-64-v3", "num-cores": 2})
+ARM_TARGET = json.dumps({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "cortex-a72", "num-cores": 4})
 needs_cuda = pytest.mark.skipif("not __import__('tvm').cuda(0).exist", reason="there is no CUDA device")
 
 CUDA_TARGET = json.dumps(

@@ -12,7 +12,7 @@ from tvm import te, topi
 
 from tcl_core.domain import Candidate, Replay, Task
 from tcl_core.space.design_space import DesignSpace
-from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
+from tests.tcl_core.conftest import ARM_TARGET, CPU_TARGET, CUDA_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
 
 
@@ -42,6 +42,14 @@ def test_each_of_several_results_has_tiles_of_its_own() -> None:
         together = np.concatenate([result.numpy() for result in results], axis=-1)
         np.testing.assert_array_equal(together, np.maximum(data, 0))
     assert tvm_ffi.structural_hash(space._module) == module, "a replay wrote into the task's own module"
+
+
+def test_registers_of_four_lanes_are_filled_by_short_results_too() -> None:
+    space = DesignSpace(split_in_three((12, 40)), ARM_TARGET)
+    replay = space.replay(Candidate("split", 1, ((2, 6), (12, 1), (3, 4))))
+    assert isinstance(replay, Replay)
+    script = tvm.ir.load_json(replay.module_json).script()
+    assert sorted(re.findall(r"T.vectorized\((\d+)\)", script)) == ["16", "19", "5"]
 
 
 def test_a_result_of_one_short_row_is_a_vector_and_nothing_else() -> None:

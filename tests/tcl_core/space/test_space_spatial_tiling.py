@@ -16,7 +16,7 @@ from tvm import te, topi
 from tcl_core.domain import SHARED, Candidate, Replay, Task
 from tcl_core.network.winograd import TILINGS, pack, unpack
 from tcl_core.space.design_space import DesignSpace
-from tests.tcl_core.conftest import CPU_TARGET, CUDA_TARGET
+from tests.tcl_core.conftest import ARM_TARGET, CPU_TARGET, CUDA_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of
 
 
@@ -141,12 +141,16 @@ def test_one_value_has_nothing_to_tile(scalar_task: Task) -> None:
     assert isinstance(space.replay(Candidate(scalar_task.key, 0, ())), Replay)
 
 
-def test_a_last_loop_that_fills_no_register_is_not_vectorised() -> None:
-    space = DesignSpace(spatial(topi.nn.relu, (64, 7)), CPU_TARGET)
+@pytest.mark.parametrize(
+    ("target", "extent", "lanes"),
+    [(CPU_TARGET, 7, 1), (CPU_TARGET, 8, 8), (ARM_TARGET, 3, 1), (ARM_TARGET, 4, 4), (ARM_TARGET, 7, 7)],
+)
+def test_a_last_loop_that_fills_no_register_is_not_vectorised(target: str, extent: int, lanes: int) -> None:
+    space = DesignSpace(spatial(topi.nn.relu, (64, extent)), target)
     replay = space.replay(Candidate("spatial", 1, ((8, 8),)))
     assert isinstance(replay, Replay)
     script = tvm.ir.load_json(replay.module_json).script()
-    assert re.findall(r"T.vectorized\((\d+)\)", script) == ["1"]
+    assert re.findall(r"T.vectorized\((\d+)\)", script) == [str(lanes)]
 
 
 def test_a_few_values_are_left_to_metaschedule() -> None:
