@@ -61,7 +61,9 @@ def _fits(call: Any) -> bool:
 def _sampled(picture: Any, grid: Any, *, at_border: bool, corners: bool) -> Any:
     """[batch, rows, columns, channels] at [batch, ..., 2], columns first -> [batch, ..., channels]; as topi's.
 
-    Indices are clamped and what is not there is left out afterwards: a branch for each neighbour is no vector.
+    Indices are clamped and what is not there is left out afterwards: a branch for each neighbour is no vector. They are
+    clamped as floats: of whole numbers TVM 0.27 drops it again, as they are right wherever the neighbour is there, and
+    reads all of them, far outside the picture, too.
     """
     batch, *plane, channels = picture.shape
 
@@ -72,11 +74,11 @@ def _sampled(picture: Any, grid: Any, *, at_border: bool, corners: bool) -> Any:
     def neighbours(value: Any, extent: int) -> list[tuple[Any, Any, Any]]:
         """Index, whether it is there, and share of the two along an axis."""
         at = place(value, extent)
-        low = te.floor(at)
-        index, share = low.astype("int32"), at - low
+        low, last = te.floor(at), tirx.const(extent - 1, "float32")
+        share = at - low
         return [
-            (te.max(te.min(each, extent - 1), 0), te.all(each >= 0, each < extent), part)
-            for each, part in ((index, 1.0 - share), (index + 1, share))
+            (te.max(te.min(each, last), 0.0).astype("int32"), te.all(each >= 0.0, each <= last), part)
+            for each, part in ((low, 1.0 - share), (low + 1.0, share))
         ]
 
     def sample(n: Any, *at: Any) -> Any:

@@ -6,6 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
+import tvm_ffi
+from tvm import te, tirx
+
+from tcl_core.network.samples import _sampled
 
 
 def sampled(tools: Any, channels: int, **attributes: Any) -> list[str]:
@@ -37,3 +42,20 @@ def test_others_stay(tools: Any, channels: int, attributes: dict[str, Any]) -> N
     names = sampled(tools, channels, **attributes)
     assert "sampled" not in names
     assert [name for name in names if "grid_sample" in name]
+
+
+def test_far_points_read_nothing_outside_the_picture() -> None:
+    """What TVM makes of the kernel still clamps both indices of all four neighbours: it read wherever a point lay."""
+    picture, grid = te.placeholder((1, 6, 9, 16)), te.placeholder((1, 5, 7, 2))
+    kernel = te.create_prim_func([picture, grid, _sampled(picture, grid, at_border=False, corners=False)])
+    module = tirx.transform.StmtSimplify()(tvm.IRModule({"main": kernel}))
+    read: list[str] = []
+
+    def note(load: Any, visitor: Any) -> None:
+        if list(load.source.shape) == list(picture.shape):
+            read.extend(str(index) for index in list(load.indices)[1:3])
+        visitor.default_visit(load)
+
+    tvm_ffi.structural_visit(module["main"].body, (tvm.ir.TensorLoad, note))
+    assert len(read) == 8
+    assert all("T.max(" in index and "T.min(" in index for index in read)
