@@ -19,6 +19,9 @@ TargetDict = dict[str, Any]
 FOREIGN_TRIPLES = ("x86_64-linux-gnu", "aarch64-linux-gnu", "riscv64-linux-gnu")
 """Where a CPU name is looked for when LLVM does not know it for this machine's own architecture."""
 
+_EVERY_RISCV = ("+m", "+a", "+f", "+d", "+c")
+"""Of each that Linux distributions run on; LLVM's generic one has no floats, and its objects link with nothing."""
+
 _SYSTEMS = {"Linux": ("linux",), "Darwin": ("darwin", "macos", "apple"), "Windows": ("windows", "win32")}
 
 # LLVM's features that change what instructions are generated, as /proc/cpuinfo names them. LLVM's other features of a
@@ -129,6 +132,11 @@ def host_cpu(machine: Machine, llvm_name: str = "", triple: str = "") -> str:
     known = known_cpus(triple)
     named: TargetDict = {"kind": "llvm", **({"mtriple": triple} if triple else {})}
     return next((name for name in names if name in known and runs_here({**named, "mcpu": name}, machine)), "generic")
+
+
+def unnamed_attributes(name: str, architecture: str) -> list[str]:
+    """What a processor has beyond what LLVM's name of it says: of a RISC-V whose model LLVM does not know."""
+    return list(_EVERY_RISCV) if architecture == "riscv64" and name.startswith("generic") else []
 
 
 def _instructions(names: Iterable[str]) -> frozenset[str]:

@@ -67,7 +67,10 @@ def _parse(text: str, host: Host) -> TargetDict:
     """The target dict a text means, its kind and CPU checked."""
     if text == "cpu":
         config = {"kind": "llvm", "mcpu": llvm_cpu.host_cpu(host.machine, host.llvm_name, host.triple)}
-        return {**config, "mtriple": host.triple} if host.triple else config
+        if host.triple:
+            config["mtriple"] = host.triple
+        attributes = llvm_cpu.unnamed_attributes(str(config["mcpu"]), host.machine.architecture)
+        return {**config, "mattr": attributes} if attributes else config
     if text.startswith("cpu:"):
         return _named_cpu(text.removeprefix("cpu:"))
     if text == "cuda":

@@ -10,7 +10,7 @@ import pytest
 
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
-from tcl_core.hardware import host, target
+from tcl_core.hardware import host, llvm_cpu, target
 
 _BOARD: dict[str, Any] = {
     "machine": {
@@ -62,6 +62,17 @@ def test_a_board_is_a_platform_with_its_own_facts(board: dict[str, Any]) -> None
     }
     assert (found.features.vector_bits, found.features.l2_bytes) == (128, 1 << 20)
     assert (found.features.peak_flops, found.features.bandwidth_bytes_s) == (3e9, 4e9)
+
+
+@pytest.mark.parametrize(("named", "attributes"), [("generic-rv64", True), ("generic", True), ("sifive-u74", False)])
+def test_a_riscv_of_no_known_model_computes_with_floats(board: dict[str, Any], named: str, attributes: bool) -> None:
+    """LLVM's generic one has integers alone: floats by calls, and objects that no compiler of such a board links."""
+    board["machine"] |= {"cpu": "C906", "architecture": "riscv64", "flags": [], "vector_bits": 0}
+    board["llvm_cpu"] = named
+    config = json.loads(resolved("cpu@licheerv.local:9090").target_json)
+    assert (config["mcpu"], config["mtriple"]) == (named, "riscv64-linux-gnu")
+    assert ("mattr" in config) == attributes
+    assert {"f", "d"} <= llvm_cpu.features(config)
 
 
 def test_a_board_that_moved_is_the_same_platform(board: dict[str, Any]) -> None:
