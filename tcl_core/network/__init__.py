@@ -74,6 +74,7 @@ module                    what it does
 ``winograd``              3x3 ones of them by fewer products                                         (tvm)
 ``regions``               dilated ones without what only meets padding, part by part                 (tvm)
 ``joints``                where concatenations of concatenations end                                 (tvm)
+``growth``                where work element by element would be written out too often             (tvm)
 ``parts``                 parts of what was moved, each moved by itself                              (tvm)
 ``gates``                 gates of channels apart from their pictures                                (tvm)
 ``panels``                weights of matrix products as tiles read them                              (tvm)

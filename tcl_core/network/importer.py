@@ -27,6 +27,7 @@ from tcl_core.network.constants import fold_constants
 from tcl_core.network.fast_math import fast_math
 from tcl_core.network.frontend import Frontend
 from tcl_core.network.gates import take_gates_apart
+from tcl_core.network.growth import end_before_growth
 from tcl_core.network.halves import in_single_precision
 from tcl_core.network.joints import end_at_joints
 from tcl_core.network.load import LoadedNetwork
@@ -42,6 +43,11 @@ from tcl_core.network.tokens import lengthen_rows
 from tcl_core.onnx_names import names_as_identifiers
 
 _FLOAT_BITS = 32
+_LEGALISED = tvm.transform.Sequential(
+    [relax.transform.LegalizeOps(), relax.transform.AnnotateTIROpPattern(), relax.transform.FoldConstant()]
+)
+_FUSED = tvm.transform.Sequential([relax.transform.FuseOps(), relax.transform.FuseTIR()])
+"""Relax's pipeline "zero" (TVM 0.27) in two."""
 _WITHOUT = "export the network without such operators"
 _IN_SINGLE = ImportIssue(
     node="",
@@ -231,7 +237,8 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
             module = round_by_operator(module)
         if config.fast_math:
             module = fast_math(module, lanes)
-        return fit_for_schedules(relax.get_pipeline("zero")(module), target)
+        module = end_before_growth(_LEGALISED(module))
+        return fit_for_schedules(_FUSED(module), target)
 
 
 def _one_line(error: BaseException) -> str:

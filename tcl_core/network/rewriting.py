@@ -10,6 +10,8 @@ from tvm import relax
 
 APART = {"op_pattern": 8}
 """Attributes of a function in TVM's opaque pattern: fused with nothing."""
+ENDS = {"op_pattern": 3}
+"""In that of a reduction: work element by element before it becomes part of it, and nothing behind it does."""
 TAKES_WHAT_FOLLOWS = {"op_pattern": 4}
 """In its "out elementwise fusable" one: bias, residual and activation behind it become part of it."""
 MOVES = {"op_pattern": 2}
