@@ -30,9 +30,9 @@ class NetworkConfig:
     Attributes:
         shapes, values: dimensions and numbers fixed by the user, by input name.
         fast_math: replace `exp`, `erf` and `tanh`, which kernels call for each element, by polynomials.
-        blocked: lay out the channels of dense and depthwise convolutions by vectors (`network.blocked`).
+        blocked: lay out the channels of dense and depthwise convolutions by vectors (`network.layouts.blocked`).
         winograd: compute blocked 3x3 convolutions in Winograd's way where it is quicker. Errors are two to three times
-            those of direct sums then (`network.winograd.TILINGS`), and the weights up to four times the size.
+            those of direct sums then (`network.kernels.winograd.TILINGS`), and the weights up to four times the size.
     """
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()

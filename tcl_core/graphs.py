@@ -1,6 +1,6 @@
 """The network as a graph that can be drawn: nodes, edges and finished positions. Plain frozen data, like `domain`.
 
-Made by `network.graph` where TVM is; the window only scales it to pixels. One unit across is the width of a node with
+Made by `network.drawing` where TVM is; the window only scales it to pixels. One unit across is the width of a node with
 its gap, one unit along is a layer, so that the same graph is drawn downwards or to the right.
 """
 

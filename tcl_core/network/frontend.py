@@ -17,12 +17,12 @@ from tvm import relax, te
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
-from tcl_core.network import few_bits
-from tcl_core.network.constants import constant_array
-from tcl_core.network.nodes import RECURRENCE
+from tcl_core.network.kernels import few_bits
+from tcl_core.network.kernels.regions_of_interest import read_regions
+from tcl_core.network.onnx_graph.nodes import RECURRENCE
 from tcl_core.network.own_nodes import NORMS, recurrence
-from tcl_core.network.regions_of_interest import read_regions
-from tcl_core.network.sequences import parts_of
+from tcl_core.network.relax_graph.constants import constant_array
+from tcl_core.network.unrolling.sequences import parts_of
 from tcl_core.own_operators.maxima import greatest
 
 _TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.astype")

@@ -20,26 +20,26 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import ImportIssue, ImportReport, Network, Task
 from tcl_core.errors import UserError
 from tcl_core.network import operators
-from tcl_core.network.attention import widen_attention
-from tcl_core.network.blocked import block_convolutions
-from tcl_core.network.columns import lengthen_columns
-from tcl_core.network.constants import fold_constants
-from tcl_core.network.fast_math import fast_math
 from tcl_core.network.frontend import Frontend
-from tcl_core.network.gates import take_gates_apart
-from tcl_core.network.growth import end_before_growth
-from tcl_core.network.halves import in_single_precision
-from tcl_core.network.joints import end_at_joints
+from tcl_core.network.kernels.fast_math import fast_math
+from tcl_core.network.kernels.samples import sample_by_points
+from tcl_core.network.layouts.attention import widen_attention
+from tcl_core.network.layouts.blocked import block_convolutions
+from tcl_core.network.layouts.columns import lengthen_columns
+from tcl_core.network.layouts.gates import take_gates_apart
+from tcl_core.network.layouts.panels import lay_out_weights
+from tcl_core.network.layouts.parts import move_parts
+from tcl_core.network.layouts.tokens import lengthen_rows
 from tcl_core.network.load import LoadedNetwork
-from tcl_core.network.nodes import CONTRIBUTED, OWN, opset_of
-from tcl_core.network.panels import lay_out_weights
-from tcl_core.network.parts import move_parts
-from tcl_core.network.quantized import is_quantized, round_by_operator, spell_out_quantization
-from tcl_core.network.samples import sample_by_points
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, opset_of
+from tcl_core.network.quantization.quantized import is_quantized, round_by_operator, spell_out_quantization
+from tcl_core.network.relax_graph.constants import fold_constants
+from tcl_core.network.relax_graph.growth import end_before_growth
+from tcl_core.network.relax_graph.joints import end_at_joints
+from tcl_core.network.rewrites.halves import in_single_precision
+from tcl_core.network.rewrites.simplify import simplify
 from tcl_core.network.schedule_rules import fit_for_schedules
-from tcl_core.network.simplify import simplify
 from tcl_core.network.tasks import extract_tasks
-from tcl_core.network.tokens import lengthen_rows
 from tcl_core.onnx_names import names_as_identifiers
 
 _FLOAT_BITS = 32

@@ -17,18 +17,18 @@ from google.protobuf.message import DecodeError
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
-from tcl_core.network import shapes
-from tcl_core.network.conditions import take_branches
-from tcl_core.network.control_flow import decides, has_loops, write_out_control_flow
-from tcl_core.network.external_data import external_files, load_external
-from tcl_core.network.functions import write_defaults
-from tcl_core.network.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
-from tcl_core.network.pools import without_windows_in_padding
-from tcl_core.network.sequences import leave_out_sizes_of_one
-from tcl_core.network.simpler_nodes import in_default_domain, spell_out_nodes
-from tcl_core.network.simplify import fold_constants
-from tcl_core.network.skeleton import take_shapes, with_shapes, without_weights
-from tcl_core.network.values import fix_values
+from tcl_core.network.forms.simpler_nodes import in_default_domain, spell_out_nodes
+from tcl_core.network.onnx_graph import shapes
+from tcl_core.network.onnx_graph.external_data import external_files, load_external
+from tcl_core.network.onnx_graph.functions import write_defaults
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
+from tcl_core.network.onnx_graph.skeleton import take_shapes, with_shapes, without_weights
+from tcl_core.network.onnx_graph.values import fix_values
+from tcl_core.network.rewrites.pools import without_windows_in_padding
+from tcl_core.network.rewrites.simplify import fold_constants
+from tcl_core.network.unrolling.conditions import take_branches
+from tcl_core.network.unrolling.control_flow import decides, has_loops, write_out_control_flow
+from tcl_core.network.unrolling.sequences import leave_out_sizes_of_one
 from tcl_core.onnx_weights import LIMIT_BYTES, bytes_without_weights
 
 OPSETS = (7, 26)

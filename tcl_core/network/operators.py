@@ -13,15 +13,15 @@ import onnx.shape_inference
 from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
 
 from tcl_core.domain import ImportIssue
-from tcl_core.network import shapes
-from tcl_core.network.few_bits import OPERATOR
-from tcl_core.network.functions import inline_local, inline_standard
-from tcl_core.network.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches, label
-from tcl_core.network.opsets import raise_opset
-from tcl_core.network.recurrent import RECURRENT, obstacle
-from tcl_core.network.simpler_nodes import spell_out_nodes
-from tcl_core.network.skeleton import with_weights, without_weights
-from tcl_core.network.whole_numbers import spell_out_whole_numbers
+from tcl_core.network.forms.simpler_nodes import spell_out_nodes
+from tcl_core.network.kernels.few_bits import OPERATOR
+from tcl_core.network.onnx_graph import shapes
+from tcl_core.network.onnx_graph.functions import inline_local, inline_standard
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches, label
+from tcl_core.network.onnx_graph.skeleton import with_weights, without_weights
+from tcl_core.network.quantization.whole_numbers import spell_out_whole_numbers
+from tcl_core.network.recurrence.recurrent import RECURRENT, obstacle
+from tcl_core.network.rewrites.opsets import raise_opset
 
 _CONTRIBUTED = frozenset({
     "AllClassNMS",

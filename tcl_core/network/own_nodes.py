@@ -7,8 +7,8 @@ from typing import Any
 
 from tvm import relax
 
-from tcl_core.network.nodes import GROUP_NORM, LAYER_NORM, RMS_NORM
-from tcl_core.network.recurrence_kernel import GROUP, Cell, recurrence_kernel
+from tcl_core.network.onnx_graph.nodes import GROUP_NORM, LAYER_NORM, RMS_NORM
+from tcl_core.network.recurrence.recurrence_kernel import GROUP, Cell, recurrence_kernel
 
 
 def recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomials: bool) -> Any:

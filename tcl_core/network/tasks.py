@@ -14,7 +14,7 @@ from tvm.s_tir.analysis import estimate_tir_flops
 
 from tcl_core.domain import RECURRENCE, SHARED, ImportIssue, LoopAxis, Task, TensorSpec
 from tcl_core.network.accesses import accesses_of, item_bytes
-from tcl_core.network.winograd import FLOPS
+from tcl_core.network.kernels.winograd import FLOPS
 
 _REDUCE = 2
 """`IterVar.kCommReduce`."""

@@ -11,7 +11,7 @@ from tcl_core.domain import Platform, Task
 from tcl_core.errors import UserError
 from tcl_core.events import NetworkOpened
 from tcl_core.hardware.target import resolve_platform
-from tcl_core.network.graph import network_graph
+from tcl_core.network.drawing.graph import network_graph
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import LoadedNetwork, load_network
 from tcl_core.network.sample import sample_path

@@ -7,8 +7,8 @@ from functools import cache
 
 from tcl_core.domain import Task
 from tcl_core.graphs import GraphNode, NetworkGraph, NodeKind
-from tcl_core.network.layout import folded_layout, full_layout
-from tcl_core.network.repeats import find_repeats
+from tcl_core.network.drawing.layout import folded_layout, full_layout
+from tcl_core.network.drawing.repeats import find_repeats
 
 BLOCK = (1, 6, 9, 10, 7)
 """Tasks of one block; a residual edge passes it."""

@@ -11,7 +11,7 @@ from tvm import te
 from tcl_core.domain import Candidate, Platform, Replay, Task
 from tcl_core.inspection import tree
 from tcl_core.inspection.source import generate, read_assembly, read_cuda, read_llvm
-from tcl_core.network.byte_products import multiply
+from tcl_core.network.quantization.byte_products import multiply
 from tcl_core.schedule_events import Language, Place, PlaceKind
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CUDA_TARGET

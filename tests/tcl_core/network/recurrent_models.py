@@ -11,7 +11,7 @@ import onnx.helper
 import onnx.numpy_helper
 import onnxruntime
 
-from tcl_core.network.recurrence_kernel import Cell
+from tcl_core.network.recurrence.recurrence_kernel import Cell
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 3, 4
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

@@ -12,7 +12,7 @@ import tvm
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Decision, Failure, Replay, Sketch, Stage, Task
-from tcl_core.network.convolutions import grouped
+from tcl_core.network.kernels.convolutions import grouped
 from tcl_core.space.blocked_tiling import put_rows_first
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET

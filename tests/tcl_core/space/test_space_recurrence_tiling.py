@@ -13,7 +13,7 @@ from tvm import te
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
 from tcl_core.domain import Candidate, DecisionDomain, DecisionKind, Replay, Task
-from tcl_core.network.recurrence_kernel import Cell, recurrence_kernel
+from tcl_core.network.recurrence.recurrence_kernel import Cell, recurrence_kernel
 from tcl_core.space.design_space import DesignSpace
 from tcl_core.space.recurrence_tiling import Recurrence, Tile, find_recurrence, narrowed, tiles_of
 from tcl_core.space.register_tiles import Registers

@@ -13,12 +13,12 @@ import tvm
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, Replay, Sketch
-from tcl_core.network.byte_convolutions import ByteConvolution
-from tcl_core.network.byte_products import multiply
-from tcl_core.network.convolutions import DENSE, from_plain, grouped, in_whole_tiles, of_first
-from tcl_core.network.few_bits import expression
-from tcl_core.network.volumes import channels_last
-from tcl_core.network.winograd import product
+from tcl_core.network.kernels.convolutions import DENSE, from_plain, grouped, in_whole_tiles, of_first
+from tcl_core.network.kernels.few_bits import expression
+from tcl_core.network.kernels.volumes import channels_last
+from tcl_core.network.kernels.winograd import product
+from tcl_core.network.quantization.byte_convolutions import ByteConvolution
+from tcl_core.network.quantization.byte_products import multiply
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of

@@ -16,7 +16,7 @@ from tvm import te, topi
 from tvm.s_tir.schedule import ScheduleError
 
 from tcl_core.domain import Candidate, Replay, Task
-from tcl_core.network.softmax import softmax_kernel
+from tcl_core.network.kernels.softmax import softmax_kernel
 from tcl_core.space import recipes
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET

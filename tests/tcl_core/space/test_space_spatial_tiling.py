@@ -14,7 +14,7 @@ import tvm_ffi
 from tvm import te, topi
 
 from tcl_core.domain import SHARED, Candidate, Replay, Task
-from tcl_core.network.winograd import TILINGS, pack, unpack
+from tcl_core.network.kernels.winograd import TILINGS, pack, unpack
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import ARM_TARGET, CPU_TARGET, CUDA_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of

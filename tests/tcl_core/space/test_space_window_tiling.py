@@ -14,7 +14,7 @@ from scipy.special import expit
 from tvm import te, topi
 
 from tcl_core.domain import Candidate, DecisionKind, Replay, Task
-from tcl_core.network import convolutions
+from tcl_core.network.kernels import convolutions
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
 from tests.tcl_core.space.kernel_tasks import task_of

@@ -1,0 +1,24 @@
+"""A model made simpler, in forms that fuse and that layouts move through, before TVM sees it. ONNX to ONNX.
+
+==================  ====================================================================================
+module              what it does
+==================  ====================================================================================
+``opsets``          networks of before opset 13 brought there                        (onnx)
+``pools``           pools that round their sizes up, without windows in the padding  (onnx)
+``simplify``        constant folding and a few rewrites, before the import           (onnx, onnxruntime)
+``products``        matrix products in the rank of what they read                    (onnx)
+``einsums``         `Einsum` of two tensors as a matrix product                      (onnx)
+``signals``         convolutions of signals as of pictures one row high              (onnx)
+``transposed``      transposed convolutions as convolutions                          (onnx)
+``resizes``         `Resize` as TVM reads it, else as gathers and products           (onnx)
+``interpolations``  linear ones axis by axis                                         (onnx)
+``paddings``        pads that the standard leaves to who runs it, written out        (onnx)
+``padded_windows``  windows without what only meets padding                          (onnx)
+``group_norms``     group and instance normalisations as one operator                (onnx)
+``layer_norms``     layer normalisations that were spelled out as one operator       (onnx)
+``powers``          `Pow` by a constant as products and roots                        (onnx)
+``response_norms``  `LRN` as a convolution by a band                                 (onnx)
+``empties``         tensors without elements left out                                (onnx)
+``halves``          half floats as single ones, for a processor                      (onnx)
+==================  ====================================================================================
+"""

@@ -1,0 +1,129 @@
+"""`GroupNormalization` passes onnxruntime's folding in disguise, and is one operator again for TVM, of our own.
+
+onnxruntime has no kernel of it, and puts the standard's definition in its place; that reads sizes, is not folded, and
+TVM refuses it (onnxruntime 1.32, until it has a kernel or folds what it inlines). So the groups become the channels of
+an `InstanceNormalization`, as exporters write it before opset 21. Both are normalisations of groups, the one of groups
+of one channel, and `norms` has a way for these in which their layout need not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+
+from tcl_core.network.onnx_graph.nodes import GROUP_NORM, OWN, attributes_of
+from tcl_core.network.onnx_graph.stand_in import New, Stays
+
+_BY_CHANNEL: Final = 21
+"""Opset before which scale and bias are of groups, not of channels; the standard withdrew the operator there."""
+_EPSILON = 1e-5
+_INSTANCES = "InstanceNormalization"
+_Found = tuple[Any, Any] | None
+"""What a node computes its result from: another node, and a constant."""
+
+
+def group_norm(new: New) -> None:
+    """Of float32, [batch, channels, ...]."""
+    value, scale, bias = new.inputs(3)
+    size, maker, attributes = new.sizes.get(value, ()), new.maker, new.attributes
+    groups = int(attributes["num_groups"])
+    if len(size) < 3 or min(size) < 1 or size[1] % groups:
+        raise Stays
+    new.number(0)  # float32 alone
+
+    def by_channel(part: str) -> str:
+        if new.opset < _BY_CHANNEL:
+            each = maker.weight(np.array([groups, size[1] // groups]))
+            part = maker.node("Expand", maker.reshape(part, groups, 1), each)
+        return maker.reshape(part, -1, *[1] * (len(size) - 2))
+
+    plain = (maker.weight(np.full(groups, number, np.float32)) for number in (1, 0))
+    grouped = maker.reshape(value, size[0], groups, -1)
+    normalised = maker.node(_INSTANCES, grouped, *plain, epsilon=attributes.get("epsilon", _EPSILON))
+    scaled = maker.node("Mul", maker.reshape(normalised, *size), by_channel(scale))
+    maker.node("Add", scaled, by_channel(bias), output=new.output)
+    maker.nodes[-1].name = new.node.name  # which is restored in its place
+
+
+def restore_group_norms(
+    graph: Any, constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]], types: Mapping[str, int]
+) -> None:
+    """Make each disguise one `GROUP_NORM`, in place, and each `InstanceNormalization`.
+
+    What a disguise was made of stays for those who read it, or for nobody.
+
+    Args:
+        constants: initializers by name.
+        sizes: dimensions by tensor.
+        types: element types by tensor (`onnx.TensorProto`); others than float32 are left alone.
+    """
+    makers = {output: node for node in graph.node for output in node.output}
+    # Backwards: the instance normalisation inside of one is met after it.
+    for node in reversed(graph.node):
+        if types.get(node.output[0]) != onnx.TensorProto.FLOAT:
+            continue
+        if node.op_type == _INSTANCES:
+            _restore(node, list(node.input), sizes.get(node.input[0], ())[1:2], node)
+            continue
+        shifted = _with_constant(node, "Add", makers, constants)
+        scaled = _with_constant(shifted[0], "Mul", makers, constants) if shifted else None
+        if shifted is None or scaled is None:
+            continue
+        normalised = _normalised(scaled[0], makers, constants, sizes)
+        parts = [_by_channel(constant, sizes.get(node.output[0], ())) for constant in (scaled[1], shifted[1])]
+        if normalised is None or any(part is None for part in parts):
+            continue
+        value, norm = normalised
+        names = [f"{node.output[0]}.{word}" for word in ("by_scale", "by_bias")]
+        graph.initializer.extend(map(onnx.numpy_helper.from_array, parts, names))
+        _restore(node, [value, *names], sizes[norm.input[0]][1:2], norm)
+
+
+def _restore(node: Any, inputs: list[str], groups: tuple[int, ...], norm: Any) -> None:
+    """In the place of a node, with the epsilon of another; nothing where the groups are not known."""
+    if not groups or groups[0] < 1:
+        return
+    epsilon = attributes_of(norm).get("epsilon", _EPSILON)
+    node.CopyFrom(
+        onnx.helper.make_node(
+            GROUP_NORM, inputs, node.output, name=node.name, domain=OWN, groups=groups[0], epsilon=epsilon
+        )
+    )
+
+
+def _with_constant(node: Any, operator: str, makers: Mapping[str, Any], constants: Mapping[str, Any]) -> _Found:
+    if node.op_type != operator:
+        return None
+    for value, other in (node.input, node.input[::-1]):
+        if other in constants and value in makers:
+            return makers[value], onnx.numpy_helper.to_array(constants[other])
+    return None
+
+
+def _normalised(
+    node: Any, makers: Mapping[str, Any], constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]]
+) -> tuple[str, Any] | None:
+    """The input, and the normalisation that stands between two reshapes of which `node` is the last."""
+    norm = makers.get(node.input[0]) if node.op_type == "Reshape" else None
+    if norm is None or norm.op_type != _INSTANCES:
+        return None
+    first = makers.get(norm.input[0])
+    if first is None or first.op_type != "Reshape":
+        return None
+    size, grouped = sizes.get(first.input[0], ()), sizes.get(norm.input[0], ())
+    kept = size == sizes.get(node.output[0]) and len(size) > 2 and len(grouped) == 3 and grouped[0] == size[0]
+    wanted = ((norm.input[1], 1), (norm.input[2], 0))
+    plain = all(name in constants and (onnx.numpy_helper.to_array(constants[name]) == of).all() for name, of in wanted)
+    return (first.input[0], norm) if kept and plain and size[1] % grouped[1] == 0 else None
+
+
+def _by_channel(array: Any, size: tuple[int, ...]) -> Any | None:
+    """A constant as [channels], where that is how it is broadcast."""
+    broadcast = (1,) * (len(size) - array.ndim) + array.shape
+    fits = len(size) > 2 and broadcast == (1, size[1], *[1] * (len(size) - 2))
+    return array.reshape(-1) if fits else None

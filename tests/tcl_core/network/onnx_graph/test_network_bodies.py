@@ -1,0 +1,52 @@
+"""Graphs inside nodes: what they define, what they read, and their tensors by other names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcl_core.network.onnx_graph.bodies import made_inside, read_by, renamed
+from tests.tcl_core.network.conftest import value
+from tests.tcl_core.network.control_flow_models import graph, node, number
+
+
+def choice(*nodes: Any, weights: Any = (), inputs: Any = ()) -> Any:
+    inner = graph(nodes, inputs, ["r"], weights)
+    return node("If", ["c"], ["y"], then_branch=inner, else_branch=graph([node("Neg", ["x"], ["r"])], [], ["r"]))
+
+
+def test_names_are_changed_at_any_depth() -> None:
+    inside = choice(node("Relu", ["x"], ["r"]))
+    outer = node("If", ["c"], ["z"], then_branch=graph([inside], [], ["y"]), else_branch=graph([], [], ["x"]))
+    (made,) = renamed([outer], {"x": "new", "c": "d", "z": "w"})
+    assert (made.input[0], made.output[0]) == ("d", "w")
+    branches = {each.name: each.g for each in made.attribute}
+    (within,) = branches["then_branch"].node
+    assert within.input[0] == "d"
+    assert {each.g.node[0].input[0] for each in within.attribute} == {"new"}
+    assert branches["else_branch"].output[0].name == "new"
+    assert outer.input[0] == "c"  # a copy
+
+
+def test_what_a_graph_defines_by_that_name_keeps_it() -> None:
+    defining = choice(node("Add", ["x", "w"], ["r"]), weights=[number("w", 1.0)], inputs=[value("x", [])])
+    (made,) = renamed([defining], {"x": "new", "w": "other", "r": "else"})
+    inner = next(each.g for each in made.attribute if each.name == "then_branch")
+    assert list(inner.node[0].input) == ["x", "w"]
+    assert inner.output[0].name == "r"
+
+
+def test_what_a_graph_defines_by_a_new_name_hides_it_no_longer() -> None:
+    """A body may call its input as a tensor around it."""
+    hiding = choice(node("Add", ["new", "x"], ["r"]), weights=[number("w", 1.0)], inputs=[value("new", [])])
+    (made,) = renamed([hiding], {"x": "new", "y": "w"})
+    inner = next(each.g for each in made.attribute if each.name == "then_branch")
+    (given,), (weight,) = inner.input, inner.initializer
+    assert list(inner.node[0].input) == [given.name, "new"]
+    assert len({given.name, weight.name, "new", "w"}) == 4
+
+
+def test_what_is_read_and_what_is_made() -> None:
+    made = choice(node("Add", ["x", "far"], ["r"]), weights=[number("w", 1.0)])
+    assert read_by(made) == {"c", "x", "far", "r"}
+    inner = next(each.g for each in made.attribute if each.name == "then_branch")
+    assert made_inside(inner) == {"w", "r"}
