@@ -6,7 +6,7 @@ module         what it does
 ``blocked``    convolutions in the layout of vectors                           (tvm)
 ``channels``   channels that fill no vector made whole vectors                 (tvm)
 ``spellings``  activations and norms in operators that a layout moves through  (tvm)
-``barriers``   where it must end                                               (tvm)
+``barriers``   where a blocked layout must end                                 (tvm)
 ``parts``      parts of what was moved, each moved by itself                   (tvm)
 ``gates``      gates of channels apart from their pictures                     (tvm)
 ``panels``     weights of matrix products as tiles read them                   (tvm)

@@ -11,7 +11,7 @@ module              what it does
 ``signals``         convolutions of signals as of pictures one row high              (onnx)
 ``transposed``      transposed convolutions as convolutions                          (onnx)
 ``resizes``         `Resize` as TVM reads it, else as gathers and products           (onnx)
-``interpolations``  linear ones axis by axis                                         (onnx)
+``interpolations``  linear resizes axis by axis                                      (onnx)
 ``paddings``        pads that the standard leaves to who runs it, written out        (onnx)
 ``padded_windows``  windows without what only meets padding                          (onnx)
 ``group_norms``     group and instance normalisations as one operator                (onnx)

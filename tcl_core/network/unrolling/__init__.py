@@ -6,7 +6,7 @@ module            what it does
 ``control_flow``  loops, branches and sequences that are decided before a run, written out  (onnx)
 ``conditions``    `If` of a constant condition as the branch that is taken                  (onnx)
 ``loops``         `Loop` and `Scan` step by step                                            (onnx)
-``step_counts``   how many steps they take                                                  (onnx)
+``step_counts``   how many steps loops take                                                 (onnx)
 ``sequences``     what is read of sequences as their tensors                                (onnx)
 ================  ================================================================================
 """
