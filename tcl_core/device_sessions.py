@@ -7,6 +7,7 @@ protocol (`tvm.rpc.base`).
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import socket
 import struct
@@ -89,6 +90,20 @@ def devices_at(address: DeviceAddress) -> int:
     A tracker that does not answer is whoever opens a session's to report.
     """
     return max(1, reach(address).known or 1) if address.key else 1
+
+
+def is_this_machine(address: DeviceAddress) -> bool:
+    """Whether a device server's address is one of this machine's own; a tracker's devices may be anywhere."""
+    if address.key:
+        return False
+    import psutil
+
+    own = {each.address.partition("%")[0] for some in psutil.net_if_addrs().values() for each in some}
+    try:
+        found = {str(where[0]).partition("%")[0] for *_, where in socket.getaddrinfo(address.host, address.port)}
+    except (OSError, UnicodeError):
+        return False
+    return any(each in own or ipaddress.ip_address(each).is_loopback for each in found)
 
 
 def open_session(address: DeviceAddress, limit_s: float) -> Any:

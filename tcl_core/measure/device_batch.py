@@ -1,4 +1,4 @@
-"""A batch that is timed on devices over the network, while others of it compile here.
+"""A batch that is timed on devices over the network, while others of it compile here, unless a device is here, too.
 
 What is compiled is a library that anybody can send: workers that do nothing else time it, one for each device. One that
 dies or hangs costs what it was timing.
@@ -27,6 +27,7 @@ class DeviceBatch(Batch):
 
     Args:
         timers: seats of those that time, as many as there are devices; the caller's thread's.
+        apart: whether a device does not feel what compiles here; else nothing is timed before all is compiled.
     """
 
     def __init__(
@@ -36,9 +37,12 @@ class DeviceBatch(Batch):
         config: MeasureConfig,
         requests: Sequence[MeasureRequest],
         cancel: CancelToken | None,
+        *,
+        apart: bool = True,
     ) -> None:
         super().__init__(seats, config, requests, cancel)
         self.devices = len(timers)
+        self._apart = apart
         self._timers = timers
         self._ready: dict[str, deque[Ready]] = defaultdict(deque)
         self._uncompiled = Counter(request.task_key for request in requests)
@@ -54,7 +58,8 @@ class DeviceBatch(Batch):
         if not self._compiling.untold and self._compiling.pending:
             self.begin()
         yield from self._untold.pop(task_key, ())
-        self._give(task_key)
+        if self._apart or not self._compiling.untold:
+            self._give(task_key)
         if self._at_work:
             yield from self._take_timed()
             yield from self._take_compiled(task_key, 0.0)

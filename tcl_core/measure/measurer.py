@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 
 from tcl_core.config import MeasureConfig
-from tcl_core.device_sessions import PATIENCE_S, devices_at
+from tcl_core.device_sessions import PATIENCE_S, devices_at, is_this_machine
 from tcl_core.devices import parse_address
 from tcl_core.domain import Platform
 from tcl_core.errors import UserError
@@ -173,7 +174,12 @@ class Measurer:
     ) -> Batch:
         if not self._platform.device:
             return LocalBatch(seats, self._config, requests, cancel)
-        return DeviceBatch(seats, timers, self._config, requests, cancel)
+        return DeviceBatch(seats, timers, self._config, requests, cancel, apart=self._apart)
+
+    @cached_property
+    def _apart(self) -> bool:
+        """Whether the device does not feel what compiles here."""
+        return not is_this_machine(parse_address(self._platform.device))
 
     def _timers_now(self) -> Sequence[Seat]:
         """One for each device there is now; a tracker's come and go."""

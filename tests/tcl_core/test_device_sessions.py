@@ -20,6 +20,7 @@ from tcl_core.device_sessions import (
     DeviceCrash,
     DeviceLost,
     devices_at,
+    is_this_machine,
     machine_of,
     open_session,
     peaks_of,
@@ -157,6 +158,14 @@ def test_a_tracker_s_devices_are_counted() -> None:
         assert devices_at(address) == 1, "whoever opens a session says that there is none"
     assert devices_at(_NOBODY) == 1
     assert devices_at(replace(_NOBODY, key="pi4")) == 1
+
+
+def test_this_machine_is_known_by_its_addresses() -> None:
+    for host in ("127.0.0.1", "127.0.1.1", "localhost"):
+        assert is_this_machine(DeviceAddress(host=host, port=9090))
+    assert not is_this_machine(DeviceAddress(host="127.0.0.1", port=9190, key="pi4")), "its devices may be anywhere"
+    for host in ("192.0.2.1", "no.such.host.invalid", "a..b"):
+        assert not is_this_machine(DeviceAddress(host=host, port=9090))
 
 
 def test_what_is_no_tracker_is_told_so() -> None:

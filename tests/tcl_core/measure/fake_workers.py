@@ -185,6 +185,7 @@ class FakePool:
         visits: int = 1,
         config: MeasureConfig = CONFIG,
         devices: int = 0,
+        apart: bool = True,
     ) -> Batch:
         """On this machine, or on so many devices."""
         self.seats = [Seat(self) for _ in range(workers)]  # type: ignore[arg-type]
@@ -196,7 +197,7 @@ class FakePool:
         ]
         config = replace(config, visits=visits)
         if devices:
-            return DeviceBatch(self.seats, self.timers, config, requests, cancel)
+            return DeviceBatch(self.seats, self.timers, config, requests, cancel, apart=apart)
         return LocalBatch(self.seats, config, requests, cancel)
 
     def results(self, **options: Any) -> Generator[MeasureResult, None, None]:

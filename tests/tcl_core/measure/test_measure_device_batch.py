@@ -10,11 +10,12 @@ import pytest
 from fake_workers import CONFIG, FakePool
 
 
-def test_one_is_timed_while_another_compiles() -> None:
+@pytest.mark.parametrize("apart", [True, False])
+def test_one_is_timed_while_another_compiles_unless_that_is_felt(apart: bool) -> None:
     pool = FakePool(["fine", "compiles slowly"])
-    results = list(pool.results(workers=2, devices=1, config=replace(CONFIG, compile_timeout_s=5.0)))
+    results = list(pool.results(workers=2, devices=1, apart=apart, config=replace(CONFIG, compile_timeout_s=5.0)))
     assert [result.id for result in results] == [0, 1]
-    assert pool.timed_beside_compiling
+    assert pool.timed_beside_compiling == apart
     pool.end()
 
 
