@@ -33,7 +33,7 @@ class Batch(ABC):
         requests: Sequence[MeasureRequest],
         cancel: CancelToken | None,
     ) -> None:
-        self._config = config
+        self._seats, self._config = seats, config
         self._requests = {request.id: request for request in requests}
         self._best_s = {request.task_key: request.best_s for request in requests}
         self._cancel = cancel

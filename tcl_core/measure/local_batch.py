@@ -7,11 +7,9 @@ goes back to the queue and is compiled again by its successor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from tcl_core.config import MeasureConfig
 from tcl_core.errors import Interrupted
-from tcl_core.events import CancelToken
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.compiling import STOP_POLL_S
 from tcl_core.measure.messages import Timed, TimeJob
@@ -21,16 +19,6 @@ from tcl_core.measure.seat import Seat
 
 class LocalBatch(Batch):
     """Who compiled a candidate times it."""
-
-    def __init__(
-        self,
-        seats: Sequence[Seat],
-        config: MeasureConfig,
-        requests: Sequence[MeasureRequest],
-        cancel: CancelToken | None,
-    ) -> None:
-        super().__init__(seats, config, requests, cancel)
-        self._seats = seats
 
     def _results_of(self, task_key: str) -> Iterator[MeasureResult]:
         if not self._compiling.untold and self._compiling.pending:
