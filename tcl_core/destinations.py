@@ -1,9 +1,11 @@
-"""Whether a folder can take what is yet to be computed for it: asked before hours of work rather than behind them."""
+"""Where what was computed goes: whether a folder takes it is asked before hours of work; files come whole or not."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tcl_core.errors import UserError
@@ -33,3 +35,21 @@ def check_folder(folder: Path, stage: str) -> None:
             f"Nothing can be written to {folder} ({error.strerror}); see to its permissions and free space, or choose "
             "another.",
         ) from error
+
+
+@contextmanager
+def in_place_of(path: Path) -> Iterator[Path]:
+    """Where to write, within the block, what takes the place of the file at `path` when it ends without an error: what
+    was there survives a full disk. A device or a pipe, which nothing may take the place of, is written to itself.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        whole = Path(folder) / path.name
+        yield whole
+        whole.replace(path)

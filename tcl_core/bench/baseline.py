@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from tcl_core.bench.result import TIMES_AS_FAST, BenchResult
-from tcl_core.destinations import check_folder
+from tcl_core.destinations import check_folder, in_place_of
 from tcl_core.errors import UserError
 
 _SLACK = 0.1
@@ -147,12 +146,8 @@ def keep(result: BenchResult, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    with _refusing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=path.parent, prefix=".new-") as folder:
-            whole = Path(folder) / path.name
-            whole.write_text(json.dumps(result.json(), indent=2) + "\n", encoding="utf-8")
-            whole.replace(path)
+    with _refusing(path), in_place_of(path) as whole:
+        whole.write_text(json.dumps(result.json(), indent=2) + "\n", encoding="utf-8")
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tcl_core import __version__
+from tcl_core.destinations import in_place_of
 from tcl_core.errors import UserError
 from tcl_core.evaluation.ceiling import Ceiling, ceiling
 from tcl_core.evaluation.context import Context
@@ -129,11 +129,9 @@ class EvaluationResult:
             json_path: json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n",
         }
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             for path, text in texts.items():
-                temporary = folder / f".{path.name}.{os.getpid()}"
-                temporary.write_text(text, encoding="utf-8")
-                temporary.replace(path)
+                with in_place_of(path) as whole:
+                    whole.write_text(text, encoding="utf-8")
         except OSError as error:
             raise UserError("evaluate", f"The tables cannot be written to {folder}: {error.strerror}.") from error
         return markdown_path, json_path

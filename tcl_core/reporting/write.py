@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import math
-import tempfile
 import time
 from collections.abc import Callable
 from importlib import resources
@@ -13,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 import tcl_core
-from tcl_core.destinations import check_folder
+from tcl_core.destinations import check_folder, in_place_of
 from tcl_core.errors import UserError
 from tcl_core.latencies import microseconds, milliseconds
 from tcl_core.library_events import ReportWritten, WriteReport
@@ -75,7 +74,7 @@ def render(facts: RunFacts, now: float) -> str:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page into a file beside `path` first, which then takes its name.
+    """Write a page, all of it or nothing.
 
     Raises:
         UserError: `path` is something else than a report, or cannot be written.
@@ -84,11 +83,8 @@ def write_page(path: Path, text: str) -> None:
         if path.exists() and not _is_report(path):
             raise UserError("report", f"'{path}' is no report of a run; name a new file.")
         check_folder(path.parent, "report")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
-            partial = Path(folder) / path.name
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(path)
+        with in_place_of(path) as whole:
+            whole.write_text(text, encoding="utf-8")
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise UserError(

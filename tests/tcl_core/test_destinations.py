@@ -1,4 +1,4 @@
-"""A folder is asked for before the work whose result it gets, and nothing is left in it."""
+"""A folder is asked for before the work whose result it gets, files come whole or not; nothing else is left there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tcl_core.destinations import check_folder
+from tcl_core.destinations import check_folder, in_place_of
 from tcl_core.errors import UserError
 
 
@@ -36,3 +36,30 @@ def test_a_folder_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(UserError, match=r"out \(No space left on device\); see to its permissions and free space"):
         check_folder(tmp_path / "out", "test")
+
+
+def test_a_file_takes_another_s_place_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "to be made" / "result"
+    for text in ("first", "second"):
+        with in_place_of(path) as whole:
+            whole.write_text(text, encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == text
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_was_there_survives_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "result"
+    path.write_text("kept", encoding="utf-8")
+    with pytest.raises(OSError, match="full"), in_place_of(path) as whole:
+        whole.write_text("ha", encoding="utf-8")
+        raise OSError(errno.ENOSPC, "the disk is full")
+    assert path.read_text(encoding="utf-8") == "kept"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_device_stays_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "nothing"
+    path.symlink_to(os.devnull)
+    with in_place_of(path) as whole:
+        whole.write_text("gone", encoding="utf-8")
+    assert path.is_symlink()
