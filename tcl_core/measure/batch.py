@@ -60,6 +60,8 @@ class Batch(ABC):
         left = Counter(request.task_key for request in self._requests.values())
         for task_key in list(left):
             while left[task_key]:
+                if self._compiling.pending and not self._compiling.untold:
+                    self.begin()
                 for result in self._results_of(task_key):
                     left[task_key] -= 1
                     yield result

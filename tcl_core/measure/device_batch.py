@@ -55,8 +55,6 @@ class DeviceBatch(Batch):
 
     def _results_of(self, task_key: str) -> Iterator[MeasureResult]:
         self._checkpoint()
-        if not self._compiling.untold and self._compiling.pending:
-            self.begin()
         yield from self._untold.pop(task_key, ())
         if self._apart or not self._compiling.untold:
             self._give(task_key)
@@ -73,9 +71,7 @@ class DeviceBatch(Batch):
             if ready is None:
                 continue
             request = ready.request
-            job = TimeJob(
-                id=request.id, best_s=self._best_s[task_key], keep=self._is_kept(request), kernel=ready.kernel
-            )
+            job = TimeJob(id=request.id, best_s=self._best_s[task_key], kernel=ready.kernel)
             if seat.assign(job, self._config.run_timeout_s):
                 self._at_work[seat] = ready
             else:

@@ -21,8 +21,6 @@ class LocalBatch(Batch):
     """Who compiled a candidate times it."""
 
     def _results_of(self, task_key: str) -> Iterator[MeasureResult]:
-        if not self._compiling.untold and self._compiling.pending:
-            self.begin()
         yield from self._failed_to_compile(task_key)
         yield from self._untold.pop(task_key, ())
         for _ in range(self._config.visits):

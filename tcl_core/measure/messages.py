@@ -65,7 +65,8 @@ class LinkedKernel:
 class TimeJob:
     """Time what was compiled as `id`, then drop it unless it is to be kept for another visit.
 
-    `best_s` is the task's best latency so far. `kernel` is what to time where another worker compiled it.
+    `best_s` is the task's best latency so far. `kernel` is what to time where another worker compiled it, and
+    that is never kept.
     """
 
     id: int

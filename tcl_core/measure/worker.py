@@ -129,7 +129,7 @@ class Worker:
         kernel = self._kernels.pop(job.id) if job.kernel is None else self._compiler.sent(job.kernel)
         with closing(kernel.timer(self._arguments)) as timer:
             timing = time_adaptively(timer, self._config, job.best_s)
-        if job.keep and job.kernel is None:  # one that failed is not visited again
+        if job.keep:  # one that failed is not visited again
             self._kernels[job.id] = kernel
         wait_until_pool_sleeps()  # the next is timed in another worker, alone
         run_s = time.perf_counter() - start
