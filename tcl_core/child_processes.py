@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
 import multiprocessing.connection
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _GRACE_S = 5
+_PR_SET_PDEATHSIG = 1
 
 
 def obey_parent() -> None:
@@ -26,6 +28,13 @@ def obey_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="obey-parent", daemon=True).start()
+
+
+def die_with(parent: int) -> None:
+    """Let Linux kill this process when its parent dies: nothing in here may be able to act then."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before we asked
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def leave_stops_to_parent() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import tcl_core
 
 MODULES = (
-    *("__init__", "devices", "errors", "tvm_threads"),
+    *("__init__", "child_processes", "devices", "errors", "tvm_threads"),
     *(
         "hardware/__init__",
         "hardware/cgroup",

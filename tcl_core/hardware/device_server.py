@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import tcl_core
+from tcl_core.child_processes import die_with
 from tcl_core.devices import BEGIN, FACTS, PEAKS
 from tcl_core.hardware import detect
 from tcl_core.hardware.device_options import add_options
@@ -61,6 +62,8 @@ def serve(options: argparse.Namespace) -> None:
     server._serve_loop = obeying(server._serve_loop)
     server._serving = outliving(server._serving)
     signal.signal(signal.SIGTERM, _end)
+    # A session needs the functions above and a socket, as TVM's server means it to; not Python 3.14's default any more.
+    multiprocessing.set_start_method("fork", force=True)
     with _listening(options.host, options.port) as sock:
         port = sock.getsockname()[1]
         _LOG.info("serving %d threads at port %d; whoever reaches it can run code here", threads, port)
@@ -124,9 +127,15 @@ def outliving(serving: Serving) -> Serving:
 def obeying(loop: Callable[..., None]) -> Callable[..., None]:
     """A session's own process, which ends when it is told to, even in the middle of a kernel that never does: it has
     the server's handlers of signals, and Python would run them after the kernel.
+
+    It ends with a server that is killed, too. It has the server's sockets: the port would go on taking clients that
+    nobody answers, and a new server could not have it.
     """
+    server = os.getpid()
 
     def serve_loop(*arguments: Any) -> None:
+        if sys.platform == "linux":
+            die_with(server)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl+C is for the server, which ends its sessions
         loop(*arguments)

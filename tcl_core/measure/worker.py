@@ -6,7 +6,6 @@ in the middle of a kernel that never ends, and its standard output and error go 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -16,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from tcl_core.child_processes import die_with
 from tcl_core.device_sessions import DeviceLost
 from tcl_core.devices import parse_address
 from tcl_core.domain import Stage
@@ -37,8 +37,6 @@ from tcl_core.measure.messages import (
 from tcl_core.measure.remote_kernel import RemoteCompiler
 from tcl_core.measure.timing import time_adaptively
 from tcl_core.tvm_threads import wait_until_pool_sleeps
-
-_PR_SET_PDEATHSIG = 1
 
 
 def run_worker(connection: Connection, log: int, setup: WorkerSetup, nursery: int) -> None:
@@ -67,13 +65,6 @@ def run_worker(connection: Connection, log: int, setup: WorkerSetup, nursery: in
         answer = worker.do(job)
         if answer is not None:
             connection.send(answer)
-
-
-def die_with(parent: int) -> None:
-    """Let the kernel kill this process when its parent dies: nothing in here may be able to act then."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before we asked
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def limit_memory(extra_bytes: int) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,19 @@ def shipped_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
 @pytest.fixture(scope="session")
 def device() -> Iterator[str]:
     """Address of a real device server on this machine."""
+    with _serving() as address:
+        yield address
+
+
+@pytest.fixture
+def own_device() -> Iterator[str]:
+    """Address of one that a test may kill."""
+    with _serving() as address:
+        yield address
+
+
+@contextmanager
+def _serving() -> Iterator[str]:
     command = "from tcl_core.hardware.device_server import run; run()"
     options = ("--host", "127.0.0.1", "--port", "0")
     with subprocess.Popen([sys.executable, "-c", command, *options], stderr=subprocess.PIPE, text=True) as server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from tcl_core.config import MeasureConfig
+from tcl_core.device_sessions import open_session
 from tcl_core.devices import parse_address
 from tcl_core.domain import Platform, Stage
 from tcl_core.errors import UserError
@@ -30,11 +32,12 @@ def remote(device: str, platform: Platform) -> Iterator[Measurer]:
         yield measurer
 
 
-def sessions_of(device: str) -> list[psutil.Process]:
-    """The processes that a device's server has now."""
+def server_of(device: str) -> psutil.Process:
+    """The child of ours that listens there; its sessions, its own children, hold the socket as well."""
     port = parse_address(device).port
-    (server,) = {one.pid for one in psutil.net_connections("tcp") if one.laddr.port == port and one.status == "LISTEN"}
-    return psutil.Process(server).children()
+    children = psutil.Process().children()
+    (server,) = [one for one in children if any(held.laddr.port == port for held in one.net_connections("tcp"))]
+    return server
 
 
 def test_whatever_a_kernel_does_over_there_costs_one_result(
@@ -55,10 +58,25 @@ def test_whatever_a_kernel_does_over_there_costs_one_result(
         (Stage.COMPILE, "InternalError"),
         None,
     ]
-    assert all_gone(sessions_of(device)), "nothing of a kernel that hangs is left there"
+    assert all_gone(server_of(device).children()), "nothing of a kernel that hangs is left there"
     for number in (0, 2, 5):
         assert len(results[number].latencies_s) == 3
         assert all(latency_s > 0 for latency_s in results[number].latencies_s)
+
+
+def test_no_session_outlives_a_server_that_is_killed(
+    own_device: str, all_gone: Callable[[list[psutil.Process]], bool]
+) -> None:
+    session = open_session(parse_address(own_device), limit_s=60.0)
+    server = server_of(own_device)
+    (own_process,) = server.children()
+    server.kill()
+    try:
+        assert all_gone([own_process])
+    finally:
+        own_process.kill()
+    with socket.create_server(("127.0.0.1", parse_address(own_device).port)):  # nobody holds its port
+        del session
 
 
 def test_a_slow_kernel_is_cut_off_by_the_best(remote: Measurer, modules: dict[str, str]) -> None:
