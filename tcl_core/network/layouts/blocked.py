@@ -69,7 +69,7 @@ from tcl_core.network.relax_graph.rewriting import (
     op_name,
     rewritten,
 )
-from tcl_core.own_operators.byte_dots import has_byte_dots
+from tcl_core.own_operators.byte_dots import data_bytes
 
 _CONVOLUTION = "relax.nn.conv2d"
 _MOST_TOGETHER = 4
@@ -88,20 +88,20 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
     converted = _converted(inline_constants(module), lanes)
     # What two operators read is transformed for each of them.
     shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
-    laid = shared
-    if has_byte_dots(Target.current()):
-        laid = lay_down_bytes(shared, partial(_reads_bytes, dict(bindings(shared)).get))
+    laid, byte = shared, data_bytes(Target.current())
+    if byte:
+        laid = lay_down_bytes(shared, partial(_reads_bytes, dict(bindings(shared)).get, byte), byte)
     lowered = rewritten(laid, _Lowering(laid, lanes, winograd))
     # Floats that are made of bytes for a convolution, which reads these, are none's.
     return lowered if laid is shared else relax.transform.DeadCodeElimination()(lowered)
 
 
-def _reads_bytes(lookup: Callable[[Any], Any], call: Any, held: Held) -> bool:
+def _reads_bytes(lookup: Callable[[Any], Any], byte: str, call: Any, held: Held) -> bool:
     """Whether a blocked convolution, dense or depthwise, reads blocks of bytes."""
     if op_name(call) != _CONVOLUTION or not _is_blocked(call.attrs.data_layout):
         return False
     weights = constant_array(call.args[1], lookup)
-    return "1i" in str(call.attrs.kernel_layout) or as_bytes(call, weights, held) is not None
+    return "1i" in str(call.attrs.kernel_layout) or as_bytes(call, weights, held, byte) is not None
 
 
 def _is_blocked(layout: Any) -> bool:
@@ -160,9 +160,9 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         self._lanes = lanes
         self._by_winograd = winograd
         self._made: dict[tuple[Any, ...], Any] = {}
-        of_bytes = has_byte_dots(Target.current())
-        self._held = whole_ranges(module) if of_bytes else {}
-        self._values = dict(bindings(module)) if of_bytes else {}
+        self._byte = data_bytes(Target.current())
+        self._held = whole_ranges(module) if self._byte else {}
+        self._values = dict(bindings(module)) if self._byte else {}
         self._words: dict[tuple[Any, ...], Any] = {}
 
     def visit_call_(self, op: Any) -> Any:
@@ -186,10 +186,11 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         """`read`: its data before anything was replaced."""
         attributes, window = call.attrs, window_of(call)
         blocked, weights = _is_blocked(attributes.data_layout), constant_array(call.args[1], self.lookup_binding)
-        stored = stored_bytes(read, self._values) if blocked else None
+        byte, held = self._byte, self._held.get(read)
+        stored = stored_bytes(read, self._values, byte) if blocked and byte else None
         if "1i" in str(attributes.kernel_layout):
             return self._depthwise(call, window, stored)
-        of_bytes = as_bytes(call, weights, self._held[read]) if read in self._held else None
+        of_bytes = as_bytes(call, weights, held, byte) if held and byte else None
         if of_bytes is not None:
             words = self._words_of(call.args[0], of_bytes, stored)
             return self._of_bytes(words, weights, of_bytes)

@@ -9,6 +9,7 @@ with the weights in the caches and, as inside a network, not in them: 49 x 512 x
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from tcl_core.network.quantization.byte_words import IN_WORDS, as_words, in_byte
 from tcl_core.network.quantization.whole_ranges import whole_ranges
 from tcl_core.network.relax_graph.constants import constant_array, static_shape
 from tcl_core.network.relax_graph.rewriting import TAKES_WHAT_FOLLOWS, bindings, op_name, rewritten
-from tcl_core.own_operators.byte_dots import BYTES, has_byte_dots
+from tcl_core.own_operators.byte_dots import BYTES, data_bytes, sums_side_by_side
 
 _NAME = "matmul"
 
@@ -45,9 +46,9 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def __init__(self, module: Any, lanes: int) -> None:
         super().__init__(module)
         self._lanes = lanes
-        of_bytes = has_byte_dots(Target.current())
-        self._held = whole_ranges(module) if of_bytes else {}
-        self._values = dict(bindings(module)) if of_bytes else {}
+        self._byte = data_bytes(Target.current())
+        self._held = whole_ranges(module) if self._byte else {}
+        self._values = dict(bindings(module)) if self._byte else {}
         self._words: dict[tuple[Any, int], Any] = {}
 
     def visit_call_(self, op: Any) -> Any:
@@ -62,9 +63,11 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if lanes < 2:
             return call
         panels = weights.reshape(inside, columns // lanes, lanes).transpose(1, 0, 2)
-        factor = byte_factor(op.args[0], weights, self._held, self._values)
-        if factor is not None:
-            return self._of_bytes(factor, weights, panels)
+        byte = self._byte
+        if byte and sums_side_by_side(byte, lanes):
+            factor = byte_factor(op.args[0], weights, self._held, self._values, byte)
+            if factor is not None:
+                return self._of_bytes(factor, weights, panels, byte)
         return self.builder_.call_te(
             _product,
             call.args[0],
@@ -72,23 +75,23 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             primfunc_name_hint=_NAME,
         )
 
-    def _words_of(self, data: Any, offset: int) -> Any:
+    def _words_of(self, data: Any, offset: int, byte: str) -> Any:
         emit, (*rows, values) = self.builder_.emit, (int(extent) for extent in data.ty.shape)
         if values % BYTES:
-            words = self.builder_.call_te(byte_products.words_of, data, offset, primfunc_name_hint=IN_WORDS)
+            words = self.builder_.call_te(byte_products.words_of, data, offset, byte, primfunc_name_hint=IN_WORDS)
         else:
-            words = as_words(emit(in_bytes(data, offset)), (*rows, values // BYTES))
+            words = as_words(emit(in_bytes(data, offset, byte)), (*rows, values // BYTES))
         return emit(words)
 
-    def _of_bytes(self, factor: ByteFactor, weights: Any, panels: Any) -> Any:
+    def _of_bytes(self, factor: ByteFactor, weights: Any, panels: Any, byte: str) -> Any:
         emit, call_te = self.builder_.emit, self.builder_.call_te
         words = self._words.get((factor.data, factor.offset))
         if words is None:
-            words = self._words_of(self.visit_expr(factor.data), factor.offset)
+            words = self._words_of(self.visit_expr(factor.data), factor.offset, byte)
             self._words[factor.data, factor.offset] = words
         kernel, ones = relax.const(weight_words(panels)), byte_products.of_ones(weights)
         multiplied = call_te(
-            byte_products.multiply,
+            partial(byte_products.multiply, byte),
             words,
             kernel,
             primfunc_name_hint=byte_products.NAME,

@@ -23,7 +23,7 @@ from tcl_core.network.kernels.convolutions import Window, more_columns, surround
 from tcl_core.network.kernels.winograd import FLOPS
 from tcl_core.network.quantization.byte_words import IN_WORDS, offset_of, weight_words, word, word_of_zeros, words_for
 from tcl_core.network.relax_graph.constants import Array
-from tcl_core.own_operators.byte_dots import BYTES, sum_of_byte_products
+from tcl_core.own_operators.byte_dots import BYTES, sum_of_byte_products, sums_side_by_side
 
 NAME = "byte_conv2d_NCHWc"
 _PLAIN = 4
@@ -35,11 +35,13 @@ class ByteConvolution:
     """A convolution whose data and weights fit bytes.
 
     Attributes:
-        offset: what is added to the data, for none to be negative.
+        byte: the type of the data's bytes.
+        offset: what is added to the data, for all to fit those.
         padding: top, left, bottom, right; behind each row as much more as makes its results whole tiles.
         columns: results in a row, without those.
     """
 
+    byte: str
     offset: int
     strides: tuple[int, int]
     padding: tuple[int, int, int, int]
@@ -51,7 +53,7 @@ class ByteConvolution:
         pictures, channels, height, width = (int(extent) for extent in data.shape)
 
         def at(n: Any, c: Any, h: Any, w: Any, q: Any) -> Any:
-            return word(lambda channel: data[n, channel, h, w], q, channels, self.offset)
+            return word(lambda channel: data[n, channel, h, w], q, channels, self.offset, self.byte)
 
         return self._surrounded((pictures, 1, height, width, words_for(channels)), at)
 
@@ -60,7 +62,7 @@ class ByteConvolution:
         return self._surrounded(words.shape, lambda *at: words[at])
 
     def _surrounded(self, shape: Sequence[Any], word_at: Callable[..., Any]) -> Any:
-        return surrounded(shape, self.padding, word_at, word_of_zeros(self.offset), name=IN_WORDS)
+        return surrounded(shape, self.padding, word_at, word_of_zeros(self.offset, self.byte), name=IN_WORDS)
 
     def convolve(self, words: Any, kernel: Any) -> Any:
         """[N, I, H', W', q] by [O, I, kh, kw, q, o] -> [N, O, height, columns, o] sums of int32."""
@@ -71,7 +73,7 @@ class ByteConvolution:
 
         def result(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
             read = words[(n, k // count, *window.at(h, w, kh, kw), k % count)]
-            return sum_of_byte_products(read, kernel[c, k // count, kh, kw, k % count, b], [k, kh, kw])
+            return sum_of_byte_products(self.byte, read, kernel[c, k // count, kh, kw, k % count, b], [k, kh, kw])
 
         shape = (pictures, chunks, *window.shape, lanes)
         # Four products of bytes take the time of one of floats, and count as one: roofs are those of floats.
@@ -82,21 +84,23 @@ class ByteConvolution:
         return te.compute((*shape[:3], self.columns, lanes), sums, name="of_whole_tiles")
 
 
-def as_bytes(call: Any, weights: Array | None, held: tuple[int, int]) -> ByteConvolution | None:
-    """How a relax convolution into blocks is one of bytes; None where it is not dense, or something does not fit one.
+def as_bytes(call: Any, weights: Array | None, held: tuple[int, int], byte: str) -> ByteConvolution | None:
+    """How a relax convolution into blocks is one of bytes; None where it is not dense, or something does not fit.
 
     Args:
         weights: [O, I, kh, kw, c, o], or [O, C, kh, kw, o]; None where they are not constant.
-        held: see `offset_of`.
+        held, byte: see `offset_of`.
     """
-    if weights is None or int(call.attrs.groups) != 1:
+    if weights is None or int(call.attrs.groups) != 1 or not sums_side_by_side(byte, weights.shape[-1]):
         return None
     products, (strides, (top, left, bottom, right), dilation) = math.prod(weights.shape[1:-1]), window_of(call)
-    offset, blocked, columns = offset_of(weights, held, products), weights.ndim > _PLAIN + 1, int(call.ty.shape[3])
+    offset = offset_of(weights, held, products, byte)
+    blocked, columns = weights.ndim > _PLAIN + 1, int(call.ty.shape[3])
     if offset is None or min(top, left, bottom, right) < 0 or (blocked and weights.shape[4] % BYTES):
         return None
     more = more_columns(columns, weights.shape[-1], products // BYTES)
     return ByteConvolution(
+        byte=byte,
         offset=offset,
         strides=(strides[0], strides[1]),
         padding=(top, left, bottom, right + more * strides[1]),

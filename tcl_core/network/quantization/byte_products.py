@@ -30,7 +30,7 @@ class ByteFactor:
 
     Attributes:
         data: what is read as bytes, [..., K].
-        offset: what is added to it, for none to be negative.
+        offset: what is added to it, for all to fit bytes.
         zero: the one number that is taken off it before; None for none.
     """
 
@@ -39,38 +39,40 @@ class ByteFactor:
     zero: Any = None
 
 
-def byte_factor(value: Any, weights: Array, held: dict[Any, tuple[int, int]], values: dict[Any, Any]) -> Any:
+def byte_factor(
+    value: Any, weights: Array, held: dict[Any, tuple[int, int]], values: dict[Any, Any], byte: str
+) -> ByteFactor | None:
     """`value` as a `ByteFactor`; None where it, or the weights [K, N], do not fit bytes.
 
     Args:
         held, values: by variable, the least and the most of the whole numbers that it holds, and what it is bound to.
     """
     if value in held:
-        offset = offset_of(weights, held[value], len(weights))
+        offset = offset_of(weights, held[value], len(weights), byte)
         return None if offset is None else ByteFactor(data=value, offset=offset)
     made: Any = values.get(value) if isinstance(value, relax.Var) else None
     if op_name(made) != "relax.subtract" or not all(each in held for each in made.args):
         return None
     data, zero = made.args
-    offset = offset_of(weights, held[data], len(weights))
+    offset = offset_of(weights, held[data], len(weights), byte)
     size = static_shape(zero)
     if offset is None or size is None or math.prod(size) != 1:
         return None
     return ByteFactor(data=data, offset=offset, zero=zero)
 
 
-def words_of(data: Any, offset: int) -> Any:
+def words_of(data: Any, offset: int, byte: str) -> Any:
     """[..., K] floats -> [..., q]."""
     *rows, values = (int(extent) for extent in data.shape)
 
     def at(*place: Any) -> Any:
         *row, q = place
-        return word(lambda k: data[(*row, k)], q, values, offset)
+        return word(lambda k: data[(*row, k)], q, values, offset, byte)
 
     return te.compute((*rows, words_for(values)), at, name=IN_WORDS)
 
 
-def multiply(words: Any, kernel: Any) -> Any:
+def multiply(byte: str, words: Any, kernel: Any) -> Any:
     """[..., q] by [P, q, L] -> [..., P L] sums of int32."""
     panels, count, lanes = (int(extent) for extent in kernel.shape)
     k = te.reduce_axis((0, count), name="k")
@@ -78,7 +80,7 @@ def multiply(words: Any, kernel: Any) -> Any:
 
     def result(*at: Any) -> Any:
         *row, n = at
-        return sum_of_byte_products(words[(*row, k)], kernel[n // lanes, k, n % lanes], [k])
+        return sum_of_byte_products(byte, words[(*row, k)], kernel[n // lanes, k, n % lanes], [k])
 
     return te.compute(shape, result, name=NAME, attrs={FLOPS: 2.0 * math.prod(shape) * count})
 

@@ -1,7 +1,8 @@
 """Whole numbers in floats as words of bytes, and weights of whole numbers likewise: see `byte_dots`.
 
-Bytes of data are not negative: what makes them so is added here, and taken off each sum again. Word w holds the values
-4 w to 4 w + 3, so that bytes side by side are words to whoever looks at them as such.
+Bytes of data are what a target multiplies (`data_bytes`): what brings numbers into their bounds is added here, and
+taken off each sum again. Word w holds the values 4 w to 4 w + 3, so that bytes side by side are words to whoever looks
+at them as such.
 """
 
 from __future__ import annotations
@@ -13,29 +14,28 @@ import numpy as np
 from tvm import relax, tirx
 
 from tcl_core.network.relax_graph.constants import Array
-from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS
+from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS, OF_DATA
 
 IN_WORDS = "bytes_in_words"
 """The kernel that makes them."""
-BYTE = "uint8"
-_LARGEST = 255
 _WEIGHTS = (-128, 127)
 
 
-def offset_for(held: tuple[int, int]) -> int | None:
-    """What is added to data for them to fit bytes; None where they do not.
+def offset_for(held: tuple[int, int], byte: str) -> int | None:
+    """What is added to data for them to fit bytes of a type, 0 where they do; None where none would do.
 
     Args:
         held: the least and the most that the data, whole numbers, may be.
     """
-    least, most = held
-    offset = max(0, -least)
-    return offset if most + offset <= _LARGEST else None
+    (least, most), (lowest, highest) = held, OF_DATA[byte]
+    if lowest <= least and most <= highest:
+        return 0
+    return lowest - least if most - least <= highest - lowest else None
 
 
-def offset_of(weights: Array, held: tuple[int, int], products: int) -> int | None:
+def offset_of(weights: Array, held: tuple[int, int], products: int, byte: str) -> int | None:
     """As `offset_for`; None also where the weights or so many products do not fit."""
-    offset = offset_for(held)
+    offset = offset_for(held, byte)
     if offset is None or products > MOST_PRODUCTS:
         return None
     fits = bool((weights == np.rint(weights)).all()) and _WEIGHTS[0] <= weights.min() <= weights.max() <= _WEIGHTS[1]
@@ -47,7 +47,7 @@ def words_for(values: int) -> int:
     return -(-values // BYTES)
 
 
-def word(value: Callable[[Any], Any], place: Any, values: int, offset: int) -> Any:
+def word(value: Callable[[Any], Any], place: Any, values: int, offset: int, byte: str) -> Any:
     """A tensor expression of the word at `place`, in int32.
 
     Args:
@@ -55,19 +55,20 @@ def word(value: Callable[[Any], Any], place: Any, values: int, offset: int) -> A
         values: how many there are; the bytes behind them are zero.
     """
 
-    def byte(at: Any) -> Any:
+    def of(at: Any) -> Any:
         number = (value(at) + tirx.const(offset, "float32")).astype("int32")
-        return number if values % BYTES == 0 else tirx.if_then_else(at < values, number, 0)
+        bits = number if OF_DATA[byte][0] == 0 else number & 255
+        return bits if values % BYTES == 0 else tirx.if_then_else(at < values, bits, 0)
 
-    packed = byte(place * BYTES)
+    packed = of(place * BYTES)
     for step in range(1, BYTES):
-        packed = packed | (byte(place * BYTES + step) << (8 * step))
+        packed = packed | (of(place * BYTES + step) << (8 * step))
     return packed
 
 
-def word_of_zeros(offset: int) -> Any:
+def word_of_zeros(offset: int, byte: str) -> Any:
     """The word of four data that are 0."""
-    return tirx.const(int(np.array([offset] * BYTES, np.uint8).view(np.int32)[0]), "int32")
+    return tirx.const(int(np.array([offset] * BYTES, byte).view(np.int32)[0]), "int32")
 
 
 def weight_words(weights: Array) -> Array:
@@ -79,10 +80,10 @@ def weight_words(weights: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(parts, -2, -1)).view(np.int32)[..., 0]
 
 
-def in_bytes(value: Any, offset: int) -> Any:
-    """A relax expression of a float tensor's whole numbers as bytes."""
+def in_bytes(value: Any, offset: int, byte: str) -> Any:
+    """A relax expression of a float tensor's whole numbers as bytes of a type."""
     raised = relax.op.add(value, relax.const(np.float32(offset))) if offset else value
-    return relax.op.astype(raised, BYTE)
+    return relax.op.astype(raised, byte)
 
 
 def as_words(stored: Any, shape: Sequence[int]) -> Any:

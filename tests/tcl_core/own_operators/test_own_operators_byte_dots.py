@@ -15,26 +15,30 @@ from tvm.s_tir import Schedule
 from tvm.target import Target
 
 from tcl_core.hardware.target import resolve_platform
-from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS, has_byte_dots, sides_of, sum_of_byte_products
+from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS, OF_DATA, data_bytes, sides_of, sum_of_byte_products
 
 ROWS, WORDS, LANES = 6, 4, 16
 WITH, WITHOUT = ({"kind": "llvm", "mcpu": mcpu} for mcpu in ("cascadelake", "x86-64-v4"))
+ARM, OLD_ARM = ({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": mcpu} for mcpu in ("cortex-a76", "cortex-a72"))
 
 
-def product() -> Any:
+def product(byte: str = "uint8") -> Any:
     words = te.placeholder((ROWS, WORDS), "int32", name="words")
     weights = te.placeholder((WORDS, LANES), "int32", name="weights")
     k = te.reduce_axis((0, WORDS), name="k")
-    sums = te.compute((ROWS, LANES), lambda i, j: sum_of_byte_products(words[i, k], weights[k, j], [k]), name="sums")
+    sums = te.compute(
+        (ROWS, LANES), lambda i, j: sum_of_byte_products(byte, words[i, k], weights[k, j], [k]), name="sums"
+    )
     return te.create_prim_func([words, weights, sums])
 
 
-def tiled() -> Schedule:
+def tiled(byte: str = "uint8", vector: int = LANES) -> Schedule:
     """All rows of a vector's lanes side by side."""
-    schedule = Schedule(product())
+    schedule = Schedule(product(byte))
     block = schedule.get_sblock("sums")
     row, lanes, k = schedule.get_loops(block)
-    schedule.reorder(k, row, lanes)
+    vectors, lanes = schedule.split(lanes, [None, vector])
+    schedule.reorder(vectors, k, row, lanes)
     schedule.unroll(row)
     schedule.vectorize(lanes)
     *_, rows, lanes = schedule.get_loops(schedule.decompose_reduction(block, k))
@@ -43,9 +47,9 @@ def tiled() -> Schedule:
     return schedule
 
 
-def expected(words: Any, weights: Any) -> Any:
+def expected(words: Any, weights: Any, byte: str = "uint8") -> Any:
     """Of bytes as NumPy sees them."""
-    data = words.view(np.uint8).reshape(ROWS, WORDS * BYTES).astype(np.int64)
+    data = words.view(byte).reshape(ROWS, WORDS * BYTES).astype(np.int64)
     factors = weights.view(np.int8).reshape(WORDS, LANES, BYTES).transpose(0, 2, 1).reshape(-1, LANES)
     return data @ factors.astype(np.int64)
 
@@ -60,23 +64,24 @@ def here() -> dict[str, Any]:
     return found
 
 
-PLAIN = built(product(), {"kind": "llvm"})
-VECTORS = built(tiled().mod, {"kind": "llvm"})
+PLAIN = {byte: built(product(byte), {"kind": "llvm"}) for byte in OF_DATA}
+VECTORS = {byte: built(tiled(byte).mod, {"kind": "llvm"}) for byte in OF_DATA}
 
 EXTREMES = st.sampled_from([0, -1, 0x7F7F7F7F, -0x7F7F7F80, 0x00FF00FF, -0x80000000])
 NUMBERS = st.one_of(EXTREMES, st.integers(-(2**31), 2**31 - 1))
 
 
 @given(
+    st.sampled_from(sorted(OF_DATA)),
     st.lists(NUMBERS, min_size=ROWS * WORDS, max_size=ROWS * WORDS),
     st.lists(NUMBERS, min_size=WORDS * LANES, max_size=WORDS * LANES),
 )
-def test_sums_are_those_of_bytes(words: list[int], weights: list[int]) -> None:
+def test_sums_are_those_of_bytes(byte: str, words: list[int], weights: list[int]) -> None:
     arrays = np.array(words, np.int32).reshape(ROWS, WORDS), np.array(weights, np.int32).reshape(WORDS, LANES)
-    for build in (PLAIN, VECTORS):
+    for build in (PLAIN[byte], VECTORS[byte]):
         result = tvm.runtime.tensor(np.zeros((ROWS, LANES), np.int32))
         build(*map(tvm.runtime.tensor, arrays), result)
-        np.testing.assert_array_equal(result.numpy(), expected(*arrays))
+        np.testing.assert_array_equal(result.numpy(), expected(*arrays, byte))
 
 
 def test_a_target_with_the_instruction_gets_one_for_each_vector_and_no_addition() -> None:
@@ -85,12 +90,24 @@ def test_a_target_with_the_instruction_gets_one_for_each_vector_and_no_addition(
     assert "vpaddd" not in text
 
 
-def test_others_compute_byte_by_byte() -> None:
-    assert "vpdpbusd" not in built(tiled().mod, WITHOUT).mod.inspect_source("asm")
-    assert [has_byte_dots(Target(each)) for each in (WITH, WITHOUT)] == [True, False]
+def test_an_arm_gets_its_own() -> None:
+    text = built(tiled("int8", vector=4).mod, ARM).mod.inspect_source("asm")
+    assert text.count("sdot\t") in {each * LANES // 4 for each in (1, ROWS, ROWS * WORDS)}
+    assert not any(word in text for word in ("mla\t", "mul\t")), "nothing is computed byte by byte"
 
 
-@pytest.mark.skipif("not has_byte_dots(Target(here()))", reason="this processor has no such instruction")
+@pytest.mark.parametrize(("byte", "target"), [("uint8", WITHOUT), ("int8", WITH), ("int8", OLD_ARM), ("uint8", ARM)])
+def test_others_compute_byte_by_byte(byte: str, target: dict[str, Any]) -> None:
+    text = built(tiled(byte, vector=4).mod, target).mod.inspect_source("asm")
+    assert not any(word in text for word in ("vpdpbusd", "sdot\t"))
+
+
+def test_targets_say_what_bytes_they_multiply() -> None:
+    found = [data_bytes(Target(each)) for each in (WITH, WITHOUT, ARM, OLD_ARM)]
+    assert found == ["uint8", None, "int8", None]
+
+
+@pytest.mark.skipif("data_bytes(Target(here())) != 'uint8'", reason="this processor has no such instruction")
 def test_the_instruction_gives_the_same_sums() -> None:
     generator = np.random.default_rng(0)
     arrays = [generator.integers(-(2**31), 2**31, size, np.int32) for size in ((ROWS, WORDS), (WORDS, LANES))]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.tcl_core.network.byte_networks import compared, imported
+from tests.tcl_core.network.byte_networks import OF_ARM, both_targets, compared, imported
 
 PLAIN = {"kind": "llvm", "mcpu": "x86-64-v4", "num-cores": 1}
 GENERATOR = np.random.default_rng(0)
@@ -48,13 +48,16 @@ def weights_of(out: int, inside: int, *window: int) -> Any:
     return GENERATOR.integers(-128, 128, (out, inside, *window)).astype(np.int8)
 
 
+@both_targets
 @pytest.mark.parametrize("zero", [np.uint8(0), np.uint8(128), np.uint8(255), np.int8(-128), np.int8(0), np.int8(90)])
-def test_padding_is_the_zero_point(tools: Any, zero: Any) -> None:
-    names = compared(tools, quantised(tools, weights_of(16, 16, 3, 3), zero, pads=[1, 1, 1, 1]), GENERATOR)
+def test_padding_is_the_zero_point(tools: Any, zero: Any, target: dict[str, Any]) -> None:
+    path = quantised(tools, weights_of(16, 16, 3, 3), zero, pads=[1, 1, 1, 1])
+    names = compared(tools, path, GENERATOR, target)
     assert any(name.startswith("fused_byte_conv2d") for name in names)
     assert sum("bytes_in_words" in name for name in names) == 1  # with what is around the picture
 
 
+@both_targets
 @pytest.mark.parametrize(
     ("weights", "window"),
     [
@@ -67,8 +70,10 @@ def test_padding_is_the_zero_point(tools: Any, zero: Any) -> None:
     ],
     ids=["a picture", "1x1", "uneven padding", "half a vector", "dilation", "columns that no tile divides"],
 )
-def test_all_forms_of_dense_ones_are_of_bytes(tools: Any, weights: tuple[int, ...], window: dict[str, Any]) -> None:
-    names = compared(tools, quantised(tools, weights_of(*weights), np.uint8(121), **window), GENERATOR)
+def test_all_forms_of_dense_ones_are_of_bytes(
+    tools: Any, weights: tuple[int, ...], window: dict[str, Any], target: dict[str, Any]
+) -> None:
+    names = compared(tools, quantised(tools, weights_of(*weights), np.uint8(121), **window), GENERATOR, target)
     assert any("byte_conv2d" in name for name in names), names
 
 
@@ -92,6 +97,12 @@ def test_weights_off_a_zero_point_stay_floats(tools: Any) -> None:
 def test_targets_without_the_instruction_read_floats(tools: Any) -> None:
     path = quantised(tools, weights_of(16, 16, 3, 3), np.uint8(121))
     assert not any("byte" in task.name for task in imported(path, PLAIN).tasks)
+
+
+@pytest.mark.parametrize(("channels", "of_bytes"), [(2, False), (4, True)])
+def test_half_a_vector_of_an_arm_has_no_instruction(tools: Any, channels: int, of_bytes: bool) -> None:
+    path = quantised(tools, weights_of(channels, 16, 3, 3), np.uint8(121))
+    assert any("byte_conv2d" in task.name for task in imported(path, OF_ARM).tasks) == of_bytes
 
 
 def test_four_products_count_as_one_of_floats(tools: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.tcl_core.network.byte_networks import compared
+from tests.tcl_core.network.byte_networks import both_targets, compared
 
 GENERATOR = np.random.default_rng(0)
 INSIDE, COLUMNS = 37, 32
@@ -43,10 +43,11 @@ def in_pairs(tools: Any, zero: Any, rows: tuple[int, ...], *, channels: bool, op
     return tools.model(nodes, [tools.value("x", [*rows, INSIDE])], [tools.value("y", None)], constants)
 
 
+@both_targets
 @pytest.mark.parametrize("zero", [np.uint8(0), np.uint8(255), np.int8(-128), np.int8(11)])
 @pytest.mark.parametrize("channels", [False, True], ids=["one scale", "one for each column"])
-def test_products_in_pairs_are_of_bytes(tools: Any, zero: Any, channels: bool) -> None:
-    names = compared(tools, Path(tools.save(in_pairs(tools, zero, (2, 5), channels=channels))), GENERATOR)
+def test_products_in_pairs_are_of_bytes(tools: Any, zero: Any, channels: bool, target: dict[str, Any]) -> None:
+    names = compared(tools, Path(tools.save(in_pairs(tools, zero, (2, 5), channels=channels))), GENERATOR, target)
     assert any("byte_matmul" in name for name in names), names
 
 
@@ -63,8 +64,11 @@ def test_a_gemm_is_one_too(tools: Any) -> None:
     assert any("byte_matmul" in name for name in names), names
 
 
+@both_targets
 @pytest.mark.parametrize("rows", [(1, 5), (1, 29)], ids=["few", "as many as are lengthened"])
-def test_what_is_quantised_as_the_network_runs_is_of_bytes(tools: Any, rows: tuple[int, ...]) -> None:
+def test_what_is_quantised_as_the_network_runs_is_of_bytes(
+    tools: Any, rows: tuple[int, ...], target: dict[str, Any]
+) -> None:
     tensors = {"weights": weights_of(INSIDE, COLUMNS), "weight_zero": np.int8(0), "scale": np.float32(0.02)}
     node = tools.node
     nodes = [
@@ -76,7 +80,7 @@ def test_what_is_quantised_as_the_network_runs_is_of_bytes(tools: Any, rows: tup
     ]
     constants = [tools.tensor(name, array) for name, array in tensors.items()]
     model = tools.model(nodes, [tools.value("x", [*rows, INSIDE])], [tools.value("y", None)], constants)
-    names = compared(tools, Path(tools.save(model)), GENERATOR)
+    names = compared(tools, Path(tools.save(model)), GENERATOR, target)
     assert any("byte_matmul" in name for name in names), names
 
 

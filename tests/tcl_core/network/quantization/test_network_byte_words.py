@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tvm import te
 
 from tcl_core.network.quantization.byte_words import offset_of, weight_words, word, word_of_zeros, words_for
-from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS
+from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS, OF_DATA
 
 SMALL = np.array([[-3.0, 5.0]], np.float32)
 
@@ -22,15 +22,17 @@ def bytes_of(words: Any, kind: Any) -> Any:
     return np.ascontiguousarray(words).view(kind)
 
 
-@pytest.mark.parametrize(("values", "offset"), [(8, 0), (16, 128), (3, 7), (1, 255), (13, 100)])
-def test_a_word_holds_four_values_side_by_side(values: int, offset: int) -> None:
+@pytest.mark.parametrize("byte", sorted(OF_DATA))
+@pytest.mark.parametrize(("values", "offset"), [(8, 0), (16, 128), (3, 7), (1, 255), (13, 100), (9, -128)])
+def test_a_word_holds_four_values_side_by_side(values: int, offset: int, byte: str) -> None:
     data = te.placeholder((values,), name="data")
-    packed = te.compute((words_for(values),), lambda q: word(lambda at: data[at], q, values, offset))
+    packed = te.compute((words_for(values),), lambda q: word(lambda at: data[at], q, values, offset, byte))
     build = tvm.compile(tvm.IRModule({"main": te.create_prim_func([data, packed])}), tvm.target.Target("llvm"))
-    given_ = np.random.default_rng(values).integers(-offset, 256 - offset, values).astype(np.float32)
+    least, most = OF_DATA[byte]
+    given_ = np.random.default_rng(values).integers(least - offset, most + 1 - offset, values).astype(np.float32)
     result = tvm.runtime.tensor(np.zeros(words_for(values), np.int32))
     build(tvm.runtime.tensor(given_), result)
-    found = bytes_of(result.numpy(), np.uint8)
+    found = bytes_of(result.numpy(), byte)
     np.testing.assert_array_equal(found[:values], given_ + offset)
     assert not found[values:].any()
 
@@ -45,25 +47,30 @@ def test_weights_lie_as_words_do(values: int, lanes: int, seed: int) -> None:
     assert not found[..., values:].any()
 
 
-@pytest.mark.parametrize("offset", [0, 5, 128, 255])
-def test_zeros_are_what_is_added(offset: int) -> None:
-    assert np.array([int(word_of_zeros(offset))], np.int32).view(np.uint8).tolist() == [offset] * BYTES
+@pytest.mark.parametrize(
+    ("offset", "byte"), [(0, "uint8"), (5, "uint8"), (128, "uint8"), (255, "uint8"), (-128, "int8"), (127, "int8")]
+)
+def test_zeros_are_what_is_added(offset: int, byte: str) -> None:
+    assert np.array([int(word_of_zeros(offset, byte))], np.int32).view(byte).tolist() == [offset] * BYTES
 
 
 @pytest.mark.parametrize(
-    ("held", "weights", "products", "offset"),
+    ("held", "weights", "products", "unsigned", "signed"),
     [
-        ((0, 255), SMALL, 9, 0),
-        ((3, 9), SMALL, 9, 0),
-        ((-128, 127), SMALL, 9, 128),
-        ((-255, 0), SMALL, 9, 255),
-        ((-1, 255), SMALL, 9, None),
-        ((0, 256), SMALL, 9, None),
-        ((0, 255), SMALL, MOST_PRODUCTS + 1, None),
-        ((0, 255), SMALL + np.float32(0.5), 9, None),
-        ((0, 255), SMALL * 26, 9, None),
-        ((0, 255), SMALL * 43, 9, None),
+        ((0, 255), SMALL, 9, 0, -128),
+        ((3, 9), SMALL, 9, 0, 0),
+        ((-128, 127), SMALL, 9, 128, 0),
+        ((-255, 0), SMALL, 9, 255, 127),
+        ((10, 265), SMALL, 9, -10, -138),
+        ((-1, 255), SMALL, 9, None, None),
+        ((0, 256), SMALL, 9, None, None),
+        ((0, 255), SMALL, MOST_PRODUCTS + 1, None, None),
+        ((0, 255), SMALL + np.float32(0.5), 9, None, None),
+        ((0, 255), SMALL * 26, 9, None, None),
+        ((0, 255), SMALL * 43, 9, None, None),
     ],
 )
-def test_what_does_not_fit_bytes_stays(held: tuple[int, int], weights: Any, products: int, offset: int | None) -> None:
-    assert offset_of(weights, held, products) == offset
+def test_what_does_not_fit_bytes_stays(
+    held: tuple[int, int], weights: Any, products: int, unsigned: int | None, signed: int | None
+) -> None:
+    assert [offset_of(weights, held, products, byte) for byte in ("uint8", "int8")] == [unsigned, signed]

@@ -14,7 +14,7 @@ import pytest
 from tcl_core.domain import Task
 from tcl_core.graphs import NodeKind
 from tcl_core.network.drawing.graph import network_graph
-from tests.tcl_core.network.byte_networks import compared, imported
+from tests.tcl_core.network.byte_networks import OF_ARM, both_targets, compared, imported
 
 CHANNELS, WIDE = 16, 48
 PLAIN = {"kind": "llvm", "mcpu": "x86-64-v4", "num-cores": 1}
@@ -71,10 +71,11 @@ def task_of(tasks: tuple[Task, ...], name: str) -> Task:
     return found
 
 
+@both_targets
 @pytest.mark.parametrize("zero", [np.uint8(0), np.uint8(121), np.int8(-128), np.int8(0)])
-def test_a_block_of_bytes_gives_onnxruntimes_results(tools: Any, zero: Any) -> None:
+def test_a_block_of_bytes_gives_onnxruntimes_results(tools: Any, zero: Any, target: dict[str, Any]) -> None:
     builder = inverted_residual(tools, zero)
-    names = compared(tools, builder.save(builder.pair("sum")), np.random.default_rng(1))
+    names = compared(tools, builder.save(builder.pair("sum")), np.random.default_rng(1), target)
     assert not any("bytes_in_words" in name for name in names), "nothing is packed"
 
 
@@ -88,6 +89,12 @@ def test_its_kernels_read_and_write_bytes(tools: Any, stride: int) -> None:
     sums = [task for task in tasks if "byte_conv2d" in task.name]
     assert {task.arguments[0].dtype for task in sums} == {"int32"}
     assert sorted(task.arguments[-1].dtype for task in sums) == ["float32", "uint8", "uint8"]  # the end is of floats
+
+
+def test_those_of_an_arm_have_a_sign(tools: Any) -> None:
+    builder = inverted_residual(tools, np.uint8(121))
+    tasks = imported(builder.save(builder.pair("sum")), OF_ARM).tasks
+    assert task_of(tasks, "depthwise_conv2d").arguments[0].dtype == "int8"
 
 
 def test_a_sum_takes_in_what_it_makes_of_bytes(tools: Any) -> None:
@@ -126,8 +133,9 @@ def test_without_the_instruction_all_is_floats(tools: Any) -> None:
     assert {argument.dtype for task in tasks for argument in task.arguments} == {"float32"}
 
 
+@both_targets
 @pytest.mark.parametrize("channels", [3, 16])
-def test_a_network_may_be_given_bytes(tools: Any, channels: int) -> None:
+def test_a_network_may_be_given_bytes(tools: Any, channels: int, target: dict[str, Any]) -> None:
     """Of a picture, which fills no blocks, or of what does."""
     builder = Builder(tools, np.uint8(121))
     read = builder.add("DequantizeLinear", ["x", "scale", "zero"], "read")
@@ -136,5 +144,5 @@ def test_a_network_may_be_given_bytes(tools: Any, channels: int) -> None:
     model = onnx.load(path)
     model.graph.input[0].CopyFrom(onnx.helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, [1, channels, 8, 8]))
     onnx.save(model, path)
-    names = compared(tools, path, np.random.default_rng(4))
+    names = compared(tools, path, np.random.default_rng(4), target)
     assert sum("byte_conv2d" in name for name in names) == 2
