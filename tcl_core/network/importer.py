@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 from tvm.target import Target
@@ -76,6 +77,8 @@ class ImportedNetwork:
     single: Any = None
 
 
+# Networks hold infinities, masks and what a quantiser made of them: what is computed of them is theirs to say.
+@np.errstate(all="ignore")
 def import_network(
     loaded: LoadedNetwork, target_json: str, config: NetworkConfig, vector_bits: int = 0
 ) -> ImportedNetwork:

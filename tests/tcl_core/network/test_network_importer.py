@@ -181,6 +181,23 @@ def test_a_node_that_the_frontend_trips_over_is_named_and_nothing_is_printed(
     assert capsys.readouterr().out == ""
 
 
+def test_an_infinite_scale_is_read_without_a_warning(tools: Any) -> None:
+    """Of a mask of minus infinity: NumPy warns of what is computed with it, and warnings are errors here."""
+    tensors = {"scale": np.float32(np.inf), "zero": np.uint8(7), "mask": np.arange(5, 9, dtype=np.uint8)}
+    nodes = [
+        tools.node("DequantizeLinear", ["mask", "scale", "zero"], ["m"]),
+        tools.node("Add", ["x", "m"], ["s"]),
+        tools.node("QuantizeLinear", ["s", "scale", "zero"], ["q"]),
+        tools.node("DequantizeLinear", ["q", "scale", "zero"], ["d"]),
+        tools.node("Add", ["d", "m"], ["t"]),
+        tools.node("QuantizeLinear", ["t", "scale", "zero"], ["u"]),
+        tools.node("DequantizeLinear", ["u", "scale", "zero"], ["y"]),
+    ]
+    constants = [tools.tensor(name, array) for name, array in tensors.items()]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", [2, 4])], constants)
+    assert imported(tools.save(model)).tasks
+
+
 def test_a_network_without_computation_is_refused(tools: Any) -> None:
     model = tools.model([tools.node("Identity", ["x"], ["y"])], [tools.value("x", [2])], [tools.value("y", [2])])
     with pytest.raises(UserError, match="nothing to tune"):
