@@ -288,9 +288,10 @@ class Tuner:
             if not timing and (record.failure is None or record.failure.stage is Stage.MEASURE):
                 timing = True  # all that can be is compiled before any of it is timed
                 yield PhaseChanged(stage=Stage.MEASURE, task_key=task_key)
-            workspace.add_record(record)
-            self._works[task_key].add_records([record])
             records.append(record)
+            if not workspace.add_record(record):
+                continue  # a person measured it while it waited: it is a record already, and told of
+            self._works[task_key].add_records([record])
             self.trials += 1
             self.failed += record.failure is not None
             yield RecordMeasured(record=record)

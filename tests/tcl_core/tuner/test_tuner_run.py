@@ -14,7 +14,7 @@ from quick_run import heaviest, quick_run
 
 from tcl_core.checkpoints import describe
 from tcl_core.config import Budget, RunConfig
-from tcl_core.domain import Failure, Record, Stage
+from tcl_core.domain import Failure, Rationale, Record, Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, PhaseChanged, Progress, RecordMeasured, RoundFinished
 from tcl_core.measure.batch import Batch
@@ -24,8 +24,9 @@ from tcl_core.store.record_table import compress
 from tcl_core.store.workspace import DATABASE
 from tcl_core.tuner import Tuner
 from tcl_core.tuner.lesson import FIRST
+from tcl_core.tuner.measuring import Chosen
 from tcl_core.tuner.opening import Opened
-from tcl_core.tuner.step import Prepared
+from tcl_core.tuner.step import Prepared, Step
 from tcl_core.tuner.task_work import TaskWork
 
 TRIALS = FIRST + 4
@@ -140,6 +141,41 @@ def test_what_is_told_of_is_lent_at_once(opened: Opened, tmp_path: Path, monkeyp
     quick_run(tmp_path, opened, Budget(trials=6), heaviest(opened, 3))
     assert {trials for trials, _ in lent} == set(range(7)), "not at the ends of rounds alone"
     assert all(records == trials for trials, records in lent)
+
+
+def test_what_a_person_measures_of_a_batch_at_work_is_one_record(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a pause a what-if may ask for a candidate that waits its turn: the run comes to it all the same."""
+    look_ahead, results = Tuner._look_ahead, Batch.results
+    waiting: list[tuple[Tuner, Chosen]] = []
+    tuners: set[Tuner] = set()
+    persons: list[Record] = []
+
+    def noted(tuner: Tuner, step: Step, *arguments: Any) -> None:
+        look_ahead(tuner, step, *arguments)
+        tuners.add(tuner)
+        waiting.append((tuner, step.rounds[-1].chosen[-1]))
+
+    def overtaken(batch: Batch) -> Iterator[MeasureResult]:
+        if waiting and not persons:
+            tuner, chosen = waiting.pop()
+            assert tuner.loan is not None
+            persons.append(tuner.loan.measure(chosen.replay, Rationale(score=None), CancelToken()))
+        return results(batch)
+
+    monkeypatch.setattr(Tuner, "_look_ahead", noted)
+    monkeypatch.setattr(Batch, "results", overtaken)
+    events = quick_run(tmp_path, opened, Budget(trials=4), heaviest(opened, 1))
+    told = [event.record.candidate for event in events if isinstance(event, RecordMeasured)]
+    (person,) = persons
+    assert len(told) == 4 and person.candidate not in told, "the run has its trials besides"
+    assert max(event.trials for event in events if isinstance(event, Progress)) == 4
+    (tuner,) = tuners
+    (work,) = tuner._works.values()
+    assert work.state.trials == len(work.records) == 5
+    with Workspace.open(tmp_path, read_only=True) as kept:
+        assert [record.candidate for record in kept.records()] == [record.candidate for record in work.records]
 
 
 def test_the_next_task_is_searched_while_one_compiles(
