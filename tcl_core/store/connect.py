@@ -52,8 +52,30 @@ def connect_reader(database: Path) -> sqlite3.Connection:
     """
     _refuse_stump(database)
     uri = f"{database.resolve().as_uri()}?mode=ro"
-    if not os.access(database.parent, os.W_OK) and not database.with_name(f"{database.name}-wal").exists():
+    if not os.access(database.parent, os.W_OK) and not _logged(database):
         uri += "&immutable=1"  # a reader of a write-ahead log needs to create its index beside it, except so
+    try:
+        return _read(database, uri, passing="")
+    except sqlite3.OperationalError as error:
+        if not _has_no_room(error):
+            raise
+    # The index finds no room, nor would anything else that passes: all of it is kept in memory.
+    try:
+        return _read(database, f"{uri}&readonly_shm=1", passing=":memory:")
+    except sqlite3.OperationalError as error:
+        if _primary(error) != sqlite3.SQLITE_CANTOPEN or _logged(database):
+            raise
+    return _read(database, f"{uri}&immutable=1", passing=":memory:")  # not even an empty file has room
+
+
+def _logged(database: Path) -> bool:
+    """Whether anything was written that only the log holds."""
+    log = database.with_name(f"{database.name}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _read(database: Path, uri: str, passing: str) -> sqlite3.Connection:
+    """`passing`: SQLite's name for where a private copy lies, and what is sorted."""
     connection = sqlite3.connect(uri, uri=True, isolation_level=None)
     try:
         check(connection, database.parent)
@@ -61,15 +83,25 @@ def connect_reader(database: Path) -> sqlite3.Connection:
         if version == 0:
             raise refusal(corrupt(database.parent, "its database is empty"))
         if version < len(STEPS):
-            older, connection = connection, sqlite3.connect("", isolation_level=None)
+            older, connection = connection, sqlite3.connect(passing, isolation_level=None)
             older.backup(connection)
             older.close()
             migrate(connection)
+        if passing:
+            connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA query_only = ON")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _has_no_room(error: sqlite3.OperationalError) -> bool:
+    return _primary(error) in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+
+
+def _primary(error: sqlite3.OperationalError) -> int:
+    return error.sqlite_errorcode & 0xFF  # the rest is the extended code
 
 
 def _refuse_stump(database: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from store_samples import child, record
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
 from tcl_core.store.refusals import translating
+from tcl_core.store.schema import STEPS
+from tcl_core.store.workspace import DATABASE
 
 UNTIL_FULL = """
 import resource
@@ -36,6 +40,16 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 assert workspace.add_record(record(committed))
 workspace.close()
 print(committed + 1)
+"""
+
+READS = """
+import resource
+from pathlib import Path
+from tcl_core.store import Workspace
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (8, hard))  # nothing can be written, as on a full disk
+with Workspace.open(Path(sys.argv[1]), read_only=True) as workspace:
+    print(len(workspace.records()), len(workspace.runs()))
 """
 
 
@@ -63,6 +77,39 @@ def test_a_write_that_the_system_refuses(tmp_path: Path) -> None:
     assert refusal.startswith("workspace The disk refused")
     with Workspace.open(tmp_path / "work") as workspace:
         assert len(workspace.records()) == int(count)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
+@pytest.mark.parametrize("left", ["closed", "killed", "copied", "older"])
+def test_a_full_disk_is_read(workspace: Workspace, left: str) -> None:
+    """A reader of a log needs an index of it, which finds no room."""
+    path = workspace.path
+    workspace.add_record(record(1))
+    if left == "copied":  # while it was written, without the index
+        shutil.copytree(path, path := path.with_name("copy"), ignore=shutil.ignore_patterns("*-shm"))
+    elif left != "killed":
+        workspace.close()
+    else:
+        shutil.copytree(path, path := path.with_name("copy"))
+    if left == "older":
+        with closing(sqlite3.connect(path / DATABASE)) as connection:
+            connection.execute("ALTER TABLE networks DROP COLUMN split")
+            connection.execute(f"PRAGMA user_version = {len(STEPS) - 1}")
+            connection.commit()
+    out, err = child(READS, path).communicate(timeout=60)
+    assert (out.split(), err) == (["1", "0"], "")
+
+
+@pytest.mark.parametrize("log", [None, b""])
+def test_a_disk_without_room_for_one_more_file_is_read(workspace: Workspace, log: bytes | None) -> None:
+    workspace.add_record(record(1))
+    workspace.close()
+    place = workspace.path / f"{DATABASE}-shm"
+    place.mkdir()  # so that no index can be made, as where files are counted
+    if log is not None:
+        (workspace.path / f"{DATABASE}-wal").write_bytes(log)
+    with Workspace.open(workspace.path, read_only=True) as reader:
+        assert len(reader.records()) == 1
 
 
 @pytest.mark.parametrize(
