@@ -16,9 +16,6 @@ from tcl_core.store.run_choice import choose_run
 _OF_THE_MACHINE = frozenset({"network", "workspace"})
 """Settings without a usual value."""
 
-_OF_NO_RUN = frozenset({Source.IMPORTED, Source.COLLECTED})
-"""Records that came after a run began, if at all, when its process had ended."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFacts:
@@ -130,11 +127,9 @@ def read_run(
     listed = workspace.tasks(run.network_digest, run.platform) or workspace.tasks(run.network_digest)
     tasks = [task for task in listed if not run.config.include or task.key in run.config.include]
     keys = {task.key for task in tasks}
-    known = workspace.records(platform=run.platform, network_digest=run.network_digest, traces=False)
-    end_at = _end_at(workspace, run)
-    among = [one for one in known if one.candidate.task_key in keys and one.measured_at <= end_at]
-    records = [one for one in among if one.measured_at < run.started_at or one.source not in _OF_NO_RUN]
-    own = [record for record in records if record.measured_at >= run.started_at]
+    known = [one for one in workspace.records_up_to(run) if one[0].candidate.task_key in keys]
+    records = [record for record, _ in known]
+    own = [record for record, elapsed_s in known if elapsed_s is not None]
     since = run.library is None or run.ended_without
     shown = library or run.library if since else run.library
     return RunFacts(
@@ -145,18 +140,11 @@ def read_run(
         trials=len(own),
         failed=sum(record.failure is not None for record in own),
         failures=_failure_groups(own),
-        best=_best_so_far(tasks, records, run),
+        best=_best_so_far(tasks, known, run),
         settings=tuple(_settings(run.config)),
         library=shown,
         checked_since=since and shown is not None,
     )
-
-
-def _end_at(workspace: Workspace, run: RunRow) -> float:
-    """Unix time after which no record is of this run: one that was interrupted ended before the next began."""
-    if run.finished_at is not None:
-        return run.finished_at
-    return min((one.started_at for one in workspace.runs() if one.id > run.id), default=math.inf)
 
 
 def _task_facts(
@@ -212,25 +200,25 @@ def _failure_groups(records: Sequence[Record]) -> tuple[FailureGroup, ...]:
     )
 
 
-def _best_so_far(tasks: Sequence[Task], records: Sequence[Record], run: RunRow) -> BestSoFar:
+def _best_so_far(tasks: Sequence[Task], records: Sequence[tuple[Record, float | None]], run: RunRow) -> BestSoFar:
+    """`records`: each with its time of the run, None for what there was before."""
     weights = {task.key: task.weight for task in tasks}
-    counted = {key for key, _ in _successes(records)}
+    counted = {key for key, _ in _successes([record for record, _ in records])}
     bests: dict[str, float] = {}
     points: list[tuple[float, float]] = []
-    for record in records:
+    for record, measured_s in records:
         key, latency_s = record.candidate.task_key, record.latency_s
         if latency_s is None or latency_s >= bests.get(key, math.inf):
             continue
         bests[key] = latency_s
         if len(bests) == len(counted):
-            elapsed_s = max(0.0, record.measured_at - run.started_at)
+            elapsed_s = measured_s or 0.0
             estimate_s = sum(weights[known] * best_s for known, best_s in bests.items())
             if points and points[-1][0] == elapsed_s:
                 points.pop()  # what was known before is one point, at 0
             points.append((elapsed_s, estimate_s))
-    last_s = max((record.measured_at - run.started_at for record in records), default=0.0)
-    end_s = run.finished_at - run.started_at if run.finished_at is not None else last_s
-    return BestSoFar(points=tuple(points), tasks=len(counted), end_s=max(end_s, 0.0))
+    last_s = max((elapsed_s for _, elapsed_s in records if elapsed_s is not None), default=0.0)
+    return BestSoFar(points=tuple(points), tasks=len(counted), end_s=last_s if run.lasted_s is None else run.lasted_s)
 
 
 def _settings(config: RunConfig) -> Iterator[Setting]:

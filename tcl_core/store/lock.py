@@ -45,15 +45,15 @@ class WriterLock:
         self._descriptor: int | None = None
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         try:
-            # `held_since` takes a shared lock for a moment; a reader that looks must not turn a writer away.
+            # `run_at_work` takes a shared lock for a moment; a reader that looks must not turn a writer away.
             for attempt in range(_ATTEMPTS):
                 if _try_lock(descriptor, exclusive=True):
                     break
                 if attempt == _ATTEMPTS - 1:
-                    raise Locked(_read_pid(path))
+                    raise Locked(_read_numbers(path)[0])
                 time.sleep(_PAUSE_S)
             os.ftruncate(descriptor, 0)
-            os.write(descriptor, str(os.getpid()).encode())
+            os.write(descriptor, f"{os.getpid()}\n".encode())
         except BaseException:
             os.close(descriptor)
             raise
@@ -62,6 +62,15 @@ class WriterLock:
             me = weakref.ref(self)
             os.register_at_fork(after_in_child=lambda: _release(me()))
 
+    def note_run(self, run_id: int) -> None:
+        """Name the run that the holder is at, for `run_at_work`.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        assert self._descriptor is not None
+        os.write(self._descriptor, f"{run_id}\n".encode())
+
     def release(self) -> None:
         """Give the lock up; a second call does nothing."""
         if self._descriptor is not None:
@@ -69,8 +78,8 @@ class WriterLock:
             self._descriptor = None
 
 
-def held_since(path: Path) -> float | None:
-    """When the process that holds the writer's lock on `path` (this one included) took it, in Unix time; else None.
+def run_at_work(path: Path) -> int | None:
+    """The run that the holder of the writer's lock on `path` (this process included) noted with it; else None.
 
     None, too, where the file system knows no locks: no workspace is written there.
     """
@@ -79,7 +88,7 @@ def held_since(path: Path) -> float | None:
     except OSError:
         return None
     try:
-        return None if _try_lock(descriptor, exclusive=False) else os.fstat(descriptor).st_mtime
+        return None if _try_lock(descriptor, exclusive=False) else _read_numbers(path)[1]
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
@@ -119,10 +128,12 @@ def _release(lock: WriterLock | None) -> None:
         lock.release()
 
 
-def _read_pid(path: Path) -> int | None:
+def _read_numbers(path: Path) -> tuple[int | None, int | None]:
+    """What a holder wrote: its process id, and its newest run; None for what is not there yet."""
+    numbers: list[int] = []
     with contextlib.suppress(OSError, ValueError):
-        return int(path.read_text())
-    return None
+        numbers.extend(map(int, path.read_text().split()))
+    return (numbers[0] if numbers else None), (numbers[-1] if numbers[1:] else None)
 
 
 if sys.platform == "win32":

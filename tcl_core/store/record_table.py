@@ -17,13 +17,18 @@ from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, Rec
 Alike = tuple[int, Candidate, Failure]
 """A failure of a candidate, and how many there are of its stage and cause."""
 
+Moment = tuple[int, float] | tuple[None, None]
+"""Of which run a record is, and how many seconds after the run's beginning it was measured."""
+
+OF_NO_RUN: Moment = (None, None)
+
 _COLUMNS = (
     "task_key, platform, sketch, decisions, latency_s, latencies_s, failure_stage, failure_cause, failure_message, "
     "score, representativeness, diversity, uncertainty, cut_off, round, measured_at, structural_hash, trace_json, "
     "source"
 )
 _INSERT = (
-    f"INSERT INTO records ({_COLUMNS}) VALUES ({', '.join('?' * 19)}) "
+    f"INSERT INTO records ({_COLUMNS}, run, elapsed_s) VALUES ({', '.join('?' * 21)}) "
     "ON CONFLICT (task_key, platform, sketch, decisions) DO NOTHING"
 )
 BEST = (
@@ -67,14 +72,14 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def insert(connection: sqlite3.Connection, record: Record) -> bool:
+def insert(connection: sqlite3.Connection, record: Record, moment: Moment = OF_NO_RUN) -> bool:
     """Add a record; False when its candidate already has one on its platform.
 
     Raises:
         ValueError: neither latencies nor a failure, or a latency that is not a finite number.
         sqlite3.IntegrityError: unknown task or platform.
     """
-    return connection.execute(_INSERT, _to_row(record)).rowcount == 1
+    return connection.execute(_INSERT, (*_to_row(record), *moment)).rowcount == 1
 
 
 def remove_failures(connection: sqlite3.Connection, candidates: Iterable[Candidate], platform: str) -> None:
@@ -113,6 +118,23 @@ def select(
     if newest is None:
         return map(_from_row, connection.execute(statement, given))
     return map(_from_row, reversed(connection.execute(f"{statement} DESC LIMIT ?", [*given, newest]).fetchall()))
+
+
+def up_to_run(
+    connection: sqlite3.Connection, run_id: int, platform: str, network_digest: str
+) -> Iterator[tuple[Record, float | None]]:
+    """As `select` without traces, but what came after a run began and is not its is left out.
+
+    Beside each record of the run: how many seconds after its beginning it was measured; None beside earlier ones.
+    """
+    columns = _COLUMNS.replace("trace_json", "NULL")
+    rows = connection.execute(
+        f"SELECT CASE WHEN run = :run THEN elapsed_s END, {columns} FROM records WHERE platform = :platform "
+        "AND task_key IN (SELECT task_key FROM networks_tasks WHERE network_digest = :network) "
+        "AND (run = :run OR id <= (SELECT after_record FROM runs WHERE id = :run)) ORDER BY id",
+        {"run": run_id, "platform": platform, "network": network_digest},
+    )
+    return ((_from_row(row[1:]), row[0]) for row in rows)
 
 
 def one(connection: sqlite3.Connection, candidate: Candidate, platform: str) -> Record | None:

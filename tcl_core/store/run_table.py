@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,9 @@ class RunRow:
     """A run as the workspace remembers it.
 
     Attributes:
-        started_at, finished_at: Unix time in seconds; `finished_at` is None while it runs and when it was interrupted.
+        started_at, finished_at: Unix time in seconds, for people: a clock may be set meanwhile. `finished_at` is None
+            while it runs and when it was interrupted.
+        lasted_s: seconds from its beginning to its end, pauses and the library's included; None without an end.
         reason: why it ended (see `events.Finished`), "failed" where an error ended it, `INTERRUPTED`, or None while it
             runs.
         trials, failed, seconds, seconds_by_stage: None and empty until it has finished.
@@ -43,6 +44,7 @@ class RunRow:
     failed: int | None
     seconds: float | None
     seconds_by_stage: tuple[tuple[str, float], ...]
+    lasted_s: float | None = None
     library: LibraryReport | None = None
     versions: Pairs = ()
 
@@ -62,7 +64,8 @@ def start_run(
 ) -> int:
     """Note the beginning of a run; gives its id."""
     cursor = connection.execute(
-        "INSERT INTO runs (network_digest, platform, config, started_at, versions) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO runs (network_digest, platform, config, started_at, versions, after_record) "
+        "SELECT ?, ?, ?, ?, ?, coalesce(max(id), 0) FROM records",
         (network_digest, platform, dumps(config), time.time(), dumps(versions)),
     )
     assert cursor.lastrowid is not None  # an INSERT has just succeeded
@@ -77,6 +80,7 @@ def finish_run(
     failed: int,
     seconds: float,
     seconds_by_stage: tuple[tuple[str, float], ...],
+    lasted_s: float | None,
 ) -> None:
     """Note the end of a run.
 
@@ -84,9 +88,9 @@ def finish_run(
         KeyError: there is no such run.
     """
     cursor = connection.execute(
-        "UPDATE runs SET finished_at = ?, reason = ?, trials = ?, failed = ?, seconds = ?, seconds_by_stage = ? "
-        "WHERE id = ?",
-        (time.time(), reason, trials, failed, seconds, dumps(seconds_by_stage), run_id),
+        "UPDATE runs SET finished_at = ?, reason = ?, trials = ?, failed = ?, seconds = ?, seconds_by_stage = ?, "
+        "lasted_s = ? WHERE id = ?",
+        (time.time(), reason, trials, failed, seconds, dumps(seconds_by_stage), lasted_s, run_id),
     )
     if cursor.rowcount != 1:
         raise KeyError(run_id)
@@ -105,17 +109,17 @@ def note_library(connection: sqlite3.Connection, run_id: int, report: LibraryRep
         raise KeyError(run_id)
 
 
-def runs(connection: sqlite3.Connection, is_running: Callable[[int], bool], folder: Path) -> tuple[RunRow, ...]:
-    """All runs of the workspace in `folder`, oldest first; an unfinished one is interrupted unless `is_running(id)`."""
+def runs(connection: sqlite3.Connection, at_work: int | None, folder: Path) -> tuple[RunRow, ...]:
+    """All runs of the workspace in `folder`, oldest first; an unfinished one is interrupted but for that `at_work`."""
     rows = connection.execute(
         "SELECT id, network_digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, "
-        "seconds_by_stage, library, versions FROM runs ORDER BY id"
+        "lasted_s, seconds_by_stage, library, versions FROM runs ORDER BY id"
     )
-    return tuple(_row(row, is_running, folder) for row in rows)
+    return tuple(_row(row, at_work, folder) for row in rows)
 
 
-def _row(row: tuple[Any, ...], is_running: Callable[[int], bool], folder: Path) -> RunRow:
-    run_id, digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, *texts = row
+def _row(row: tuple[Any, ...], at_work: int | None, folder: Path) -> RunRow:
+    run_id, digest, platform, config, started_at, finished_at, reason, trials, failed, seconds, lasted_s, *texts = row
     by_stage, library, versions = texts
     return RunRow(
         id=run_id,
@@ -124,10 +128,11 @@ def _row(row: tuple[Any, ...], is_running: Callable[[int], bool], folder: Path) 
         config=loads(RunConfig, config),
         started_at=started_at,
         finished_at=finished_at,
-        reason=INTERRUPTED if finished_at is None and not is_running(run_id) else reason,
+        reason=INTERRUPTED if finished_at is None and run_id != at_work else reason,
         trials=trials,
         failed=failed,
         seconds=seconds,
+        lasted_s=lasted_s,
         seconds_by_stage=() if by_stage is None else loads(tuple[tuple[str, float], ...], by_stage),
         library=None if library is None else _found(loads(LibraryReport, library), folder),
         versions=loads(Pairs, versions),

@@ -110,6 +110,22 @@ STEPS: tuple[Step, ...] = (
     ("ALTER TABLE networks ADD COLUMN fixed TEXT NOT NULL DEFAULT '[]'",),
     # What a network was for when something was learned: "train", "validation" or "test". NULL before that.
     ("ALTER TABLE networks ADD COLUMN split TEXT",),
+    # Which run measured a record, and when in it: lasted_s and elapsed_s are seconds from its beginning that no setting
+    # of the clock changes, after_record is the newest record by then. Runs of version 9 go by the clock one last time.
+    (
+        "ALTER TABLE runs ADD COLUMN lasted_s REAL",
+        "ALTER TABLE runs ADD COLUMN after_record INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE records ADD COLUMN run INTEGER REFERENCES runs (id)",
+        "ALTER TABLE records ADD COLUMN elapsed_s REAL",
+        """UPDATE runs SET lasted_s = max(0, finished_at - started_at), after_record =
+            coalesce((SELECT max(id) FROM records WHERE measured_at < started_at), 0)""",
+        """UPDATE records SET run = (SELECT id FROM runs
+                WHERE id = (SELECT max(id) FROM runs WHERE started_at <= measured_at)
+                AND runs.platform = records.platform AND coalesce(measured_at <= finished_at, 1))
+            WHERE source NOT IN ('imported', 'collected')""",
+        """UPDATE records SET elapsed_s = measured_at - (SELECT started_at FROM runs WHERE id = run)
+            WHERE run IS NOT NULL""",
+    ),
 )
 
 

@@ -5,7 +5,6 @@ Layout: `workspace.sqlite` (and SQLite's `-wal`, `-shm`), `workspace.lock`, `che
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
 import zlib
@@ -21,7 +20,8 @@ from tcl_core.libraries import LibraryReport
 from tcl_core.store import checkpoint_table, default_table, network_table, record_table, repeat_table, run_table
 from tcl_core.store.checkpoint_table import CheckpointRow
 from tcl_core.store.connect import connect_reader, connect_writer
-from tcl_core.store.lock import WriterLock, held_since, lock_workspace
+from tcl_core.store.file_names import file_name
+from tcl_core.store.lock import WriterLock, lock_workspace, run_at_work
 from tcl_core.store.refusals import corrupt, refusal, translating
 
 DATABASE = "workspace.sqlite"
@@ -50,7 +50,7 @@ class Workspace:
         self.read_only = lock is None
         self._connection = connection
         self._lock = lock
-        self._own_runs: set[int] = set()
+        self._at_work: tuple[int, float] | None = None  # its run, and when that began, by `time.monotonic`
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True, read_only: bool = False) -> Workspace:
@@ -175,12 +175,18 @@ class Workspace:
             ValueError: neither latencies nor a failure, or a latency that is not finite.
         """
         with self._writing() as connection:
-            return record_table.insert(connection, record)
+            return record_table.insert(connection, record, self._moment())
 
     def add_records(self, records: Sequence[Record]) -> int:
         """Add many in one transaction, all or none; gives how many were new. See `add_record`."""
         with self._writing() as connection:
-            return sum(record_table.insert(connection, record) for record in records)
+            return sum(record_table.insert(connection, record, self._moment()) for record in records)
+
+    def _moment(self) -> record_table.Moment:
+        if self._at_work is None:
+            return record_table.OF_NO_RUN
+        run_id, began_s = self._at_work
+        return run_id, time.monotonic() - began_s
 
     def replace_failures(self, platform: str, failures: Iterable[Candidate], records: Sequence[Record]) -> None:
         """Forget the failures among some candidates' records on a platform and add others, in one transaction."""
@@ -207,6 +213,14 @@ class Workspace:
         """As `records`, read one by one, as there may be millions. Nothing may be written before the last of them."""
         with self._reading() as connection:
             yield from record_table.select(connection, None, platform, network_digest)
+
+    def records_up_to(self, run: run_table.RunRow) -> tuple[tuple[Record, float | None], ...]:
+        """Of a run's network and platform without traces, in order: what there was before it, and what it measured.
+
+        Beside the latter: how many seconds after the run's beginning that was; None beside what there was before.
+        """
+        with self._reading() as connection:
+            return tuple(record_table.up_to_run(connection, run.id, run.platform, run.network_digest))
 
     def record(self, candidate: Candidate, platform: str) -> Record | None:
         """A candidate's record on a platform; None where it has none."""
@@ -261,10 +275,12 @@ class Workspace:
     # Runs and checkpoints
 
     def start_run(self, config: RunConfig, network_digest: str, platform: str, versions: run_table.Pairs = ()) -> int:
-        """Note the beginning of a run; gives its id."""
+        """Note the beginning of a run, of which all records are that are added until its end; gives its id."""
         with self._writing() as connection:
             run_id = run_table.start_run(connection, config, network_digest, platform, versions)
-        self._own_runs.add(run_id)
+            assert self._lock is not None  # who writes holds it
+            self._lock.note_run(run_id)
+        self._at_work = run_id, time.monotonic()
         return run_id
 
     def finish_run(
@@ -281,8 +297,11 @@ class Workspace:
         Raises:
             KeyError: there is no such run.
         """
+        own, lasted_s = self._moment()
         with self._writing() as connection:
-            run_table.finish_run(connection, run_id, reason, trials, failed, seconds, seconds_by_stage)
+            whole_s = lasted_s if own == run_id else None
+            run_table.finish_run(connection, run_id, reason, trials, failed, seconds, seconds_by_stage, whole_s)
+        self._at_work = None
 
     def note_library(self, run_id: int, report: LibraryReport) -> None:
         """Note the library built at a run's end, or exported since; a bundle below the workspace moves with it.
@@ -296,12 +315,8 @@ class Workspace:
     def runs(self) -> tuple[run_table.RunRow, ...]:
         """All runs, oldest first. One without an end is running, or `interrupted` when its process is gone."""
         with self._reading() as connection:
-            running = set(self._own_runs)
-            since = held_since(self.path / LOCK) if self.read_only else None
-            if since is not None:  # by a run, or by something else: a run that began before is no longer at work
-                begun = "SELECT max(id) FROM runs WHERE started_at >= ?"
-                running.update(run_id for (run_id,) in connection.execute(begun, (since,)))
-            return run_table.runs(connection, running.__contains__, self.path)
+            at_work = run_at_work(self.path / LOCK) if self.read_only else self._moment()[0]
+            return run_table.runs(connection, at_work, self.path)
 
     def add_checkpoint(
         self,
@@ -318,18 +333,9 @@ class Workspace:
     ) -> int:
         """Note a saved cost model; gives its id. A path below the workspace moves with it. See `CheckpointRow`."""
         with self._writing() as connection:
-            return checkpoint_table.add(
-                connection,
-                platform,
-                model_name,
-                self.kept_path(path),
-                records_used,
-                metrics,
-                kind,
-                parent,
-                data_hash,
-                feature_version,
-            )
+            origin = (kind, parent, data_hash, feature_version)
+            kept = self.kept_path(path)
+            return checkpoint_table.add(connection, platform, model_name, kept, records_used, metrics, *origin)
 
     def checkpoints(self) -> tuple[CheckpointRow, ...]:
         """All checkpoints, oldest first."""
@@ -364,11 +370,11 @@ class Workspace:
 
     def checkpoint_path(self, platform: str, model_name: str) -> Path:
         """Where the warm cost model of a platform lies, whether or not it has been saved."""
-        return self.path / "checkpoints" / f"{_file_name(platform)}-{_file_name(model_name)}.safetensors"
+        return self.path / "checkpoints" / f"{file_name(platform)}-{file_name(model_name)}.safetensors"
 
     def export_directory(self, name: str) -> Path:
         """Where a bundle of that name goes; its parent exists, the bundle may not."""
-        return self.path / "exports" / _file_name(name)
+        return self.path / "exports" / file_name(name)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -392,9 +398,3 @@ class Workspace:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-
-def _file_name(name: str) -> str:
-    """A file name made of `name`: separators and other special characters become "_"; never empty, never hidden."""
-    safe = re.sub(r"[^\w.\-]", "_", name)
-    return f"_{safe[1:]}" if not safe or safe.startswith(".") else safe

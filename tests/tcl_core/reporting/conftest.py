@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,20 +48,30 @@ RECORDS = (
 )
 
 
+def add(workspace: Workspace, records: Sequence[Record]) -> None:
+    assert workspace.add_records(records) == len(records)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The workspace's folder; run 1 is finished with a library, run 2 was interrupted before its own."""
-    folder = tmp_path / "w"
+    return furnished(tmp_path / "w")
+
+
+def furnished(folder: Path, between: Sequence[Record] = ()) -> Path:
+    """As `folder`; `between`: records that were added after run 1 and before run 2."""
     with Workspace.open(folder) as workspace:
         workspace.add_platform(platform())
         tasks = (task("a1"), task("b2", weight=1), task("c3", name="fused_mean", weight=1))
         workspace.add_network(network(name=EVIL), tasks)
-        for number, one in enumerate(RECORDS):
-            assert workspace.add_record(one), number
+        add(workspace, RECORDS[:1])
         first = workspace.start_run(config(folder), "d1", "cafe01", (("python", "3.11.9"),))
+        add(workspace, RECORDS[1:8])
         workspace.finish_run(first, "minutes", 7, 2, 98.5, (("search", 20.0), ("measure", 60.0)))
         workspace.note_library(first, library_samples.report())
+        add(workspace, between)
         workspace.start_run(config(folder), "d1", "cafe01")
+        add(workspace, RECORDS[8:])
     _set_times(folder)
     return folder
 
@@ -71,4 +82,7 @@ def _set_times(folder: Path) -> None:
     with connection:
         connection.execute("UPDATE runs SET started_at = ?, finished_at = ? WHERE id = 1", (BEGAN, ENDED))
         connection.execute("UPDATE runs SET started_at = ? WHERE id = 2", (BEGAN + 150.0,))
+        connection.execute("UPDATE runs SET lasted_s = ? WHERE id = 1", (ENDED - BEGAN,))
+        began = "(SELECT started_at FROM runs WHERE id = run)"
+        connection.execute(f"UPDATE records SET elapsed_s = measured_at - {began} WHERE run IS NOT NULL")
     connection.close()

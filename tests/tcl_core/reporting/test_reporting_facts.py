@@ -13,7 +13,7 @@ from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryReport
 from tcl_core.reporting.facts import RunFacts, read_run
 from tcl_core.store import Workspace
-from tests.tcl_core.reporting.conftest import measured
+from tests.tcl_core.reporting.conftest import furnished, measured
 
 
 def read(folder: Path, number: int | None, library: LibraryReport | None = None) -> RunFacts:
@@ -39,10 +39,14 @@ def test_a_report_reads_no_traces(folder: Path) -> None:
     assert read(folder, 1).trials == 7
 
 
-def test_imported_records_are_of_no_run(folder: Path) -> None:
+def test_imported_records_are_of_no_run(tmp_path: Path) -> None:
+    *between, after = (
+        replace(measured(number, after_s, latency_s), source=Source.IMPORTED)
+        for number, after_s, latency_s in ((20, 120.0, 7e-4), (21, 121.0, 9e-4), (22, 190.0, 1e-4))
+    )
+    folder = furnished(tmp_path / "w", between)
     with Workspace.open(folder) as workspace:
-        for number, after_s, latency_s in ((20, 120.0, 7e-4), (21, 121.0, 9e-4), (22, 190.0, 1e-4)):
-            workspace.add_record(replace(measured(number, after_s, latency_s), source=Source.IMPORTED))
+        workspace.add_record(after)
     before = read(folder, 1)
     assert before.imported == 0 and before.tasks[0].best_s == 2e-3
     facts = read(folder, 2)

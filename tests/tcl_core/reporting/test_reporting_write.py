@@ -20,7 +20,7 @@ from tcl_core.library_events import WriteReport
 from tcl_core.reporting import write
 from tcl_core.reporting.write import write_page, write_report
 from tcl_core.store import Workspace
-from tests.tcl_core.reporting.conftest import config, measured
+from tests.tcl_core.reporting.conftest import config, furnished, measured
 
 VOID = {"meta", "line", "path", "br"}
 
@@ -61,11 +61,10 @@ def page(folder: Path, **wanted: object) -> Page:
     return Page(out.read_text(encoding="utf-8"))
 
 
-def test_records_of_a_database_have_a_column_where_there_are_any(folder: Path) -> None:
+def test_records_of_a_database_have_a_column_where_there_are_any(folder: Path, tmp_path: Path) -> None:
     assert "imported" not in page(folder, run=2).text.lower()
-    with Workspace.open(folder) as workspace:
-        workspace.add_record(dataclasses.replace(measured(20, 120.0, 9e-4), source=Source.IMPORTED))
-    told = page(folder, run=2).text
+    taken = dataclasses.replace(measured(20, 120.0, 9e-4), source=Source.IMPORTED)
+    told = page(furnished(tmp_path / "imported", [taken]), run=2).text
     assert "earlierimported" in "".join(told.split()) and "Imported: records of a MetaSchedule database" in told
     _name, _best, _rate, _share, trials_failed, earlier, imported = told[told.index("fused_a1") :].splitlines()[:7]
     assert (trials_failed, earlier, imported) == ("10", "5", "1")

@@ -11,7 +11,7 @@ import pytest
 from store_samples import child, failed, furnish, record
 
 from tcl_core.store import Workspace
-from tcl_core.store.lock import held_since
+from tcl_core.store.lock import run_at_work
 from tcl_core.store.workspace import DATABASE, LOCK
 
 WRITER = """
@@ -47,7 +47,7 @@ def test_every_reported_record_survives(tmp_path: Path) -> None:
         assert int(lines[0]) > reported
         reported = int(lines[-1])
 
-        assert held_since(tmp_path / LOCK) is None
+        assert run_at_work(tmp_path / LOCK) is None
         with Workspace.open(tmp_path) as workspace:
             found = workspace.records()
             expected = [failed(number) if number % 5 == 0 else record(number) for number in range(len(found))]

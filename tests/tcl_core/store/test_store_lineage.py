@@ -108,7 +108,7 @@ def test_a_file_of_schema_2_opens(tmp_path: Path, read_only: bool) -> None:
     migrate(connection, STEPS[:2])
     for row in rows:
         if row.startswith("INSERT INTO") and 'tasks"' not in row and '"networks"' not in row:
-            connection.execute(row)
+            connection.execute(row.replace("'search',NULL,NULL)", "'search')"))
     connection.execute("INSERT INTO networks VALUES ('d1', 'net', 'net.onnx', '[]', '[]', '[]')")
     connection.execute("INSERT INTO tasks VALUES ('a1', ?, 1, 1, 'float32', '[]', '[]', 'm')", (compress("{}"),))
     connection.execute("INSERT INTO networks_tasks VALUES ('d1', 0, 'a1', 'fused_a1', 3)")

@@ -6,7 +6,6 @@ import errno
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,8 @@ from store_samples import child
 
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
-from tcl_core.store.lock import Locked, WriterLock, held_since
+from tcl_core.store.lock import Locked, WriterLock, run_at_work
 from tcl_core.store.workspace import LOCK
-
-COARSE_S = 0.1
-"""What a file's time may lag behind the clock."""
 
 HOLD = """
 import time
@@ -120,20 +116,21 @@ def test_a_forked_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path: Path
 
 def test_the_lock_itself(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    assert held_since(path) is None
-    before = time.time()
+    assert run_at_work(path) is None
     lock = WriterLock(path)
-    since = held_since(path)
-    assert since is not None and before - COARSE_S <= since <= time.time()
+    assert run_at_work(path) is None
+    for run in (7, 8):
+        lock.note_run(run)
+        assert run_at_work(path) == run
     with pytest.raises(Locked) as caught:
         WriterLock(path)
     assert caught.value.pid == os.getpid()
     lock.release()
     lock.release()
-    assert held_since(path) is None
+    assert run_at_work(path) is None
     path.write_text("a longer text than any process id")
     WriterLock(path).release()
-    assert path.read_text() == str(os.getpid())
+    assert path.read_text() == f"{os.getpid()}\n"
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
@@ -149,4 +146,4 @@ def test_a_disk_without_locks_is_told_in_a_sentence_and_can_be_read(
     with pytest.raises(UserError, match="cannot lock files") as caught:
         Workspace.open(tmp_path)
     assert os.strerror(number) in str(caught.value)
-    assert held_since(tmp_path / LOCK) is None
+    assert run_at_work(tmp_path / LOCK) is None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from store_samples import furnish, record
 
+from tcl_core.config import RunConfig
 from tcl_core.domain import Source
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace, connect
@@ -203,6 +204,32 @@ def test_an_old_file_opens_and_becomes_a_new_one(tmp_path: Path) -> None:
         assert workspace.add_record(record(7, source=Source.PERSON))
         assert workspace.records()[1].source is Source.PERSON
     assert schema_of(tmp_path / "old" / DATABASE) == schema_of(tmp_path / "new" / DATABASE)
+
+
+def test_runs_of_old_files_have_the_records_that_the_clock_gives_them(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path) as workspace:
+        furnish(workspace)
+        for number, at in enumerate((90.0, 110.0, 120.0, 150.0, 220.0, 230.0)):
+            source = Source.IMPORTED if at == 120.0 else Source.SEARCH
+            workspace.add_record(record(number, measured_at=at, source=source))
+        for _ in range(2):
+            workspace.start_run(RunConfig(network=None, workspace="w"), "d1", "cafe01")
+        written = workspace._connection
+        for column in ("runs DROP COLUMN lasted_s", "runs DROP COLUMN after_record", "records DROP COLUMN elapsed_s"):
+            written.execute(f"ALTER TABLE {column}")
+        written.execute("UPDATE records SET run = NULL")
+        written.execute("PRAGMA foreign_keys = OFF")
+        written.execute("ALTER TABLE records DROP COLUMN run")
+        written.execute("UPDATE runs SET started_at = id * 100, finished_at = CASE id WHEN 1 THEN 140 END")
+        written.execute("PRAGMA user_version = 9")
+    with Workspace.open(tmp_path, read_only=True) as reader:
+        first, second = reader.runs()
+        assert (first.lasted_s, second.lasted_s) == (40.0, None)
+        assert [(one.measured_at, moment) for one, moment in reader.records_up_to(first)] == [
+            (90.0, None),
+            (110.0, 10.0),
+        ]
+        assert [at_s for _, at_s in reader.records_up_to(second)] == [None, None, None, None, 20.0, 30.0]
 
 
 def test_a_reader_opens_an_old_file_and_leaves_it_old(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import dataclasses
 import io
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 import library_samples
@@ -130,6 +129,32 @@ def test_a_run_is_kept_with_its_config(workspace: Workspace) -> None:
         workspace.finish_run(99, "trials", 0, 0, 0.0, ())
 
 
+def test_a_clock_that_is_set_changes_neither_whose_a_record_is_nor_how_long_a_run_took(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, wall = 100.0, 2e9
+    monkeypatch.setattr("tcl_core.store.workspace.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("tcl_core.store.run_table.time.time", lambda: wall)
+    workspace.add_record(record(0, measured_at=wall))
+    first = workspace.start_run(CONFIG, "d1", "cafe01")
+    now_s, wall = 103.0, 1e9  # set back
+    workspace.add_record(record(1, measured_at=wall))
+    with Workspace.open(workspace.path, read_only=True) as reader:
+        assert not reader.runs()[0].interrupted
+    now_s, wall = 108.0, 3e9  # and forth
+    workspace.add_record(record(2, measured_at=wall))
+    workspace.finish_run(first, "trials", 2, 0, 7.5, ())
+    workspace.add_record(record(3, measured_at=wall))  # by a person, or imported
+    workspace.start_run(CONFIG, "d1", "cafe01")
+    now_s, wall = 110.0, 1e9
+    workspace.add_record(record(4, measured_at=wall))
+    own, later = workspace.runs()
+    assert (own.lasted_s, later.lasted_s) == (8.0, None)
+    records = workspace.records(traces=False)
+    assert workspace.records_up_to(own) == tuple(zip(records[:3], (None, 3.0, 8.0), strict=True))
+    assert workspace.records_up_to(later) == tuple(zip(records, (None, None, None, None, 2.0), strict=True))
+
+
 def test_a_run_keeps_its_library_and_what_it_was_made_with(workspace: Workspace) -> None:
     report = library_samples.differing()  # with an infinite error in it
     run_id = workspace.start_run(CONFIG, "d1", "cafe01", (("python", "3.11.9"),))
@@ -174,7 +199,6 @@ def test_a_run_that_was_killed_is_not_running_because_something_else_writes(tmp_
     with Workspace.open(tmp_path) as workspace:
         furnish(workspace)
         workspace.start_run(CONFIG, "d1", "cafe01")
-    time.sleep(0.05)  # a file's time may lag behind the clock
     with Workspace.open(tmp_path), Workspace.open(tmp_path, read_only=True) as reader:
         assert [row.interrupted for row in reader.runs()] == [True]
 
