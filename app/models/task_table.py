@@ -49,6 +49,7 @@ class TaskTableModel(RowTableModel[TaskRow]):
         super().__init__(COLUMNS, parent)
         self._row_of: dict[str, int] = {}
         self._active = ""
+        self._told: tuple[list[TaskRow], str] = ([], "")  # rows and active task, as the views know them
         self._left_out: frozenset[str] = frozenset()
         self._stale = False
         self._bold = QFont()
@@ -77,6 +78,7 @@ class TaskTableModel(RowTableModel[TaskRow]):
         self._active = ""
         self._stale = False
         self._share_out()
+        self._told = (list(self._rows), self._active)
         self.endResetModel()
 
     def update_state(self, state: TaskState) -> None:
@@ -130,11 +132,24 @@ class TaskTableModel(RowTableModel[TaskRow]):
             self._active, self._stale = task_key, True
 
     def flush(self) -> None:
-        """Announce what changed since the last call: the shares of all rows, whichever has changed."""
+        """Announce what changed since the last call, at once, and no more: a view paints anew what it is told of.
+
+        A record is news of its task; one that is faster than all before changes the shares of the others as well.
+        """
         if self._stale and self._rows:
             self._stale = False
             self._share_out()
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(TaskColumn) - 1))
+            changed = self._changed()
+            self._told = (list(self._rows), self._active)
+            if changed:
+                self.dataChanged.emit(self.index(changed[0], 0), self.index(changed[-1], len(TaskColumn) - 1))
+
+    def _changed(self) -> list[int]:
+        rows, active = self._told
+        news = {number for number, (row, before) in enumerate(zip(self._rows, rows, strict=True)) if row != before}
+        if active != self._active:
+            news |= {self._row_of[key] for key in (active, self._active) if key in self._row_of}
+        return sorted(news)
 
     @property
     def states(self) -> tuple[TaskState, ...]:

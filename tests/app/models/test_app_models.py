@@ -72,13 +72,16 @@ def test_records_fill_best_trials_failures_and_shares(tasks: TaskTableModel) -> 
     assert sum(share for share in shares if isinstance(share, float)) == pytest.approx(1.0)
 
 
-def test_flush_announces_the_whole_share_column(tasks: TaskTableModel, qtbot: QtBot) -> None:
-    tasks.add_record(RECORDS[0])
+def test_flush_announces_the_rows_that_changed_at_once(tasks: TaskTableModel, qtbot: QtBot) -> None:
+    rows = [TaskState(task=task, best_s=1e-3) for task in recorded_run.tasks()]
+    tasks.set_states(rows)
     ranges = []
     tasks.dataChanged.connect(lambda top, bottom: ranges.append((top.row(), bottom.row())))
-    tasks.flush()
-    tasks.flush()
-    assert ranges == [(0, 14)], "one announcement a flush, and none when nothing changed"
+    for best_s, active in ((1e-3, ""), (1e-3, ""), (5e-4, ""), (5e-4, rows[5].task.key), (5e-4, rows[7].task.key)):
+        tasks.update_state(replace(rows[3], trials=1, best_s=best_s))
+        tasks.set_active(active)
+        tasks.flush()
+    assert ranges == [(3, 3), (0, 14), (5, 5), (5, 7)], "a better latency changes the shares of all"
 
 
 def test_a_task_without_a_tick_is_left_out_and_one_always_stays(tasks: TaskTableModel, qtbot: QtBot) -> None:
