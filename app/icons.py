@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 import resources
+from app.text_scale import text_scale
 
 ICONS = Path(resources.__file__).parent / "icons"
 """The icons' folder: a real one, since Qt's style sheets read from it too."""
 
-_SIZES = (16, 20, 24, 32, 48, 64)
+_SIZES = (16, 20, 24, 32, 48, 64, 80)
 
 
 @cache
@@ -33,6 +34,11 @@ def _pixmap(renderer: QSvgRenderer, size: int) -> QPixmap:
 
 def _renderer(name: str, colour: str) -> QSvgRenderer:
     return QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
+
+
+def picture(name: str, colour: str, pixels: int, font: QFont) -> QPixmap:
+    """The icon `name` for a label: so large beside text of the usual size, larger beside larger text."""
+    return icon(name, colour).pixmap(QSize(pixels, pixels) * text_scale(font))
 
 
 def icon(name: str, colour: str, disabled: str | None = None) -> QIcon:

@@ -8,11 +8,13 @@ from string import Template
 from app.tokens import Tokens
 
 _TEMPLATE = Template("""
+QPushButton, QToolButton, QMenu { icon-size: ${icon}px; }
 QMainWindow::separator { background: $window; width: 6px; height: 6px; }
 QMainWindow::separator:hover { background: $accent; }
 QDockWidget { color: $text; font-weight: 600; }
 QDockWidget::title { background: $window; padding: 6px 8px; }
-QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 4px; padding: 2px 6px; }
+QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 4px; padding: 2px 6px;
+    icon-size: ${bar_icon}px; }
 QToolBar QToolButton { padding: 4px 8px; border-radius: 5px; border: 1px solid transparent; }
 QToolBar QToolButton:hover { background: $raised; border-color: $border; }
 QToolBar QToolButton:disabled { color: $disabled; }
@@ -59,8 +61,9 @@ QHeaderView { background: $surface; border: none; }
 QHeaderView::section { background: $surface; color: $muted; padding: 5px 8px; border: none;
     border-bottom: 1px solid $border; }
 QHeaderView::section:hover { color: $text; }
-QHeaderView::up-arrow { image: url(icons:chevron-up.svg); width: 9px; height: 9px; subcontrol-position: top center; }
-QHeaderView::down-arrow { image: url(icons:chevron-down.svg); width: 9px; height: 9px;
+QHeaderView::up-arrow { image: url(icons:chevron-up.svg); width: ${step}px; height: ${step}px;
+    subcontrol-position: top center; }
+QHeaderView::down-arrow { image: url(icons:chevron-down.svg); width: ${step}px; height: ${step}px;
     subcontrol-position: top center; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 6px 14px; }
 QPushButton:hover { border-color: $accent; }
@@ -75,26 +78,27 @@ QPushButton#narrow { padding: 6px 8px; }
 QPushButton#link { background: transparent; border: 1px solid transparent; text-align: left; padding: 5px 8px; }
 QPushButton#link:hover, QPushButton#link:focus { background: $raised; border-color: $border; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox { background: $surface; border: 1px solid $border; border-radius: 5px;
-    padding: 4px 7px; min-height: 20px; selection-background-color: $selection; selection-color: $text; }
+    padding: 4px 7px; min-height: ${field}px; selection-background-color: $selection; selection-color: $text; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-color: $accent; }
 QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled { color: $disabled;
     background: $window; }
-QAbstractSpinBox QLineEdit { border: none; background: transparent; padding: 0; min-height: 18px; }
+QAbstractSpinBox QLineEdit { border: none; background: transparent; padding: 0; min-height: ${inner}px; }
 QComboBox { padding-right: 4px; }
-QComboBox::drop-down { border: none; width: 20px; }
-QComboBox::down-arrow { image: url(icons:chevron-down.svg); width: 11px; height: 11px; }
+QComboBox::drop-down { border: none; width: ${field}px; }
+QComboBox::down-arrow { image: url(icons:chevron-down.svg); width: ${arrow}px; height: ${arrow}px; }
 QComboBox QAbstractItemView { background: $surface; border: 1px solid $border; selection-background-color: $selection;
     selection-color: $text; outline: none; }
-QSpinBox::up-button, QDoubleSpinBox::up-button { border: none; background: transparent; width: 20px;
+QSpinBox::up-button, QDoubleSpinBox::up-button { border: none; background: transparent; width: ${field}px;
     subcontrol-position: top right; }
-QSpinBox::down-button, QDoubleSpinBox::down-button { border: none; background: transparent; width: 20px;
+QSpinBox::down-button, QDoubleSpinBox::down-button { border: none; background: transparent; width: ${field}px;
     subcontrol-position: bottom right; }
-QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url(icons:chevron-up.svg); width: 9px; height: 9px; }
-QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url(icons:chevron-down.svg); width: 9px; height: 9px; }
+QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url(icons:chevron-up.svg); width: ${step}px; height: ${step}px; }
+QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url(icons:chevron-down.svg);
+    width: ${step}px; height: ${step}px; }
 QDoubleSpinBox#weight { padding: 4px 0px; }
 QDoubleSpinBox#weight::up-button, QDoubleSpinBox#weight::down-button { width: 0px; }
 QDoubleSpinBox#weight::up-arrow, QDoubleSpinBox#weight::down-arrow { image: none; width: 0px; height: 0px; }
-QCheckBox::indicator, QTableView::indicator { width: 14px; height: 14px;
+QCheckBox::indicator, QTableView::indicator { width: ${tick}px; height: ${tick}px;
     border: 1px solid $muted; border-radius: 3px; background: $surface; }
 QCheckBox::indicator:checked, QTableView::indicator:checked { image: url(icons:checked.svg);
     background: $accent; border-color: $accent; }
@@ -122,10 +126,11 @@ QSplitter::handle { background: transparent; }
 """)
 
 
-_SIZES_PX = {"title": 22, "headline": 15, "figure": 17}
+_TEXT_PX = {"title": 22, "headline": 15, "figure": 17}
+_BESIDE_TEXT_PX = {"icon": 16, "bar_icon": 18, "field": 20, "inner": 18, "tick": 14, "arrow": 11, "step": 9}
 
 
 def style_sheet(tokens: Tokens, scale: float = 1.0) -> str:
     """The application's style sheet in these colours; `scale` as of `text_scale`."""
-    sizes = {role: round(size * scale) for role, size in _SIZES_PX.items()}
+    sizes = {role: round(size * scale) for role, size in (_TEXT_PX | _BESIDE_TEXT_PX).items()}
     return _TEMPLATE.substitute(asdict(tokens), **sizes)

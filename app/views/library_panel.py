@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.icons import icon
+from app.icons import picture
 from app.models import library_wording
 from app.models.library_state import LibraryState
 from app.models.row_table import RowTableModel
@@ -112,7 +112,7 @@ class LibraryPanel(QWidget):
         self._headline.setText(library_wording.headline(report))
         self._verdict.setText(library_wording.verdict(report))
         name, colour = ("check", self._tokens.good) if report.matches else ("warning", self._tokens.warn)
-        self._mark.setPixmap(icon(name, colour).pixmap(QSize(16, 16)))
+        self._mark.setPixmap(picture(name, colour, 16, self.font()))
         where = tr("Exported to {path}", path=report.path) if report.path else tr("Not exported.")
         sentences = (library_wording.left_out(report), library_wording.coverage(report), where)
         self._coverage.setText(" ".join(filter(None, sentences)))

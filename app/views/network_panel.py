@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -237,5 +237,4 @@ def _button(hint: str, *, checkable: bool = False) -> QToolButton:
     made.setAccessibleName(hint)
     made.setToolTip(hint)
     made.setCheckable(checkable)
-    made.setIconSize(QSize(16, 16))
     return made

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.icons import icon
+from app.icons import icon, picture
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.parts import label, line
@@ -92,7 +92,7 @@ class StartPage(QWidget):
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
-        self._picture.setPixmap(icon("studio", tokens.text).pixmap(QSize(40, 40)))
+        self._picture.setPixmap(picture("studio", tokens.text, 40, self.font()))
         self._open.setIcon(icon("open", tokens.on_accent, tokens.disabled))
         self.sample_button.setIcon(icon("sample", tokens.text, tokens.disabled))
 

@@ -41,8 +41,9 @@ _WIDTHS: Mapping[int, int] = {
 }
 
 _LEAST_NAME = 185
-_LEAVING = (TaskColumn.INTENSITY, TaskColumn.FLOPS, TaskColumn.RATE)
-"""They say what a task is, and follow from its latency; what a person tunes by stays in a narrow window."""
+_LEAVING = (TaskColumn.INTENSITY, TaskColumn.FLOPS, TaskColumn.RATE, TaskColumn.WEIGHT, TaskColumn.FAILED)
+"""They say what a task is, and follow from its latency, or lie behind its share of time or in a panel of their own;
+what a person tunes by stays in a narrow window, and beside large text."""
 _LEAST_FACTS, _LEAST_FILTER = 320, 130
 """Beside the network's name, which gives way: file names may be as long as the window is wide."""
 

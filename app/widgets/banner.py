@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
-from app.icons import icon
+from app.icons import icon, picture
 from app.models.announcement import Announcement, Mood
 from app.tokens import LIGHT, Tokens
 from app.translation import tr
@@ -78,7 +78,8 @@ class Banner(QFrame):
             return
         mood = self._announcement.mood
         colours = {Mood.GOOD: self._tokens.good, Mood.WARN: self._tokens.warn, Mood.BAD: self._tokens.bad}
-        self._picture.setPixmap(icon(_ICONS[mood], colours.get(mood, self._tokens.muted)).pixmap(QSize(18, 18)))
+        colour = colours.get(mood, self._tokens.muted)
+        self._picture.setPixmap(picture(_ICONS[mood], colour, 18, self.font()))
 
     def _act(self) -> None:
         if self._announcement is not None:

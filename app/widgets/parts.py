@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.icons import icon
+from app.icons import picture
 from app.tokens import Tokens
 
 _FIELD_MARGIN = 2
@@ -122,4 +122,4 @@ class EmptyState(QWidget):
 
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
-        self._picture.setPixmap(icon(self._icon_name, tokens.disabled).pixmap(QSize(32, 32)))
+        self._picture.setPixmap(picture(self._icon_name, tokens.disabled, 32, self.font()))

@@ -6,10 +6,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import studio_engines
-from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QToolBar,
+    QToolButton,
+)
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
+from app.icons import picture
 from app.jobs.engine_process import EngineTarget
 from app.models.task_columns import TaskColumn
 from app.style_sheet import style_sheet
@@ -37,6 +47,26 @@ def test_larger_text_has_larger_headings(qapp: QApplication, large: float) -> No
     font = qapp.font()
     font.setPixelSize(8)
     assert text_scale(font) == 1.0
+
+
+@pytest.mark.usefixtures("large")
+def test_icons_and_fields_grow_with_the_text(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    form = window.run_panel.form
+    (bar,) = window.findChildren(QToolBar)
+    assert bar.iconSize() == QSize(27, 27)
+    buttons = [button for button in window.findChildren(QAbstractButton) if not button.icon().isNull()]
+    own = [button for button in buttons if button.parent() is not bar and isinstance(button, QPushButton | QToolButton)]
+    assert len(own) > 10
+    assert {(button.iconSize().width(), button.iconSize().height()) for button in own} == {(24, 24)}
+    window.resize(1000, 500)
+    for field in form.findChildren(QLineEdit):
+        if field.isVisible():
+            assert field.contentsRect().height() >= field.fontMetrics().height(), field.accessibleName()
+
+
+def test_a_picture_beside_larger_text_is_larger(qapp: QApplication, large: float) -> None:
+    assert picture("studio", "#000000", 40, qapp.font()).deviceIndependentSize().toSize() == QSize(60, 60)
 
 
 @pytest.mark.usefixtures("large")
