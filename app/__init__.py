@@ -3,6 +3,7 @@
 ========================  =====================================================================================
 ``application``           `main`: settings, theme, window, engine thread, event loop
 ``controller``            wires models, engine and window; the only place that decides what an intent or event does
+``overtaken_openings``    networks that the engine is still opening when another was asked for
 ``run_feed``              what a run tells of itself, into the models
 ``checkpoint_*``          the same for checkpoints: a controller, and what connects it with their panel
 ``main_window``           actions, menus, docks; owns the views

@@ -21,6 +21,7 @@ from app.models.log_table import Entry, EntryKind
 from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth, OpenedNetwork
 from app.models.studio import StudioModels
+from app.overtaken_openings import OvertakenOpenings
 from app.run_feed import RunFeed
 from app.settings import Settings
 from app.translation import later, tr
@@ -57,6 +58,8 @@ class Controller(QObject):
         super().__init__(parent)
         self._models, self._engine, self._settings = models, engine, settings
         self._feed = RunFeed(models)
+        self._overtaken = OvertakenOpenings(self)
+        self._overtaken.too_long.connect(self._open_afresh)
         self._path: str | None = None
         self._workspace = ""
         self._opening: str | None = None
@@ -83,7 +86,7 @@ class Controller(QObject):
     def open_network(
         self, path: str | None, target: str = "cpu", threads: int | None = None, fixed: FixedInputs = NOTHING_FIXED
     ) -> None:
-        """Open an ONNX file, None for the bundled sample. Another that is being opened is left off at once."""
+        """Open an ONNX file, None for the bundled sample, instead of another that is being opened."""
         run = self._models.run
         if held := wording.opening_held(run.activity):
             self._announce(Mood.WARN, held)
@@ -93,14 +96,10 @@ class Controller(QObject):
             if order == self._order:
                 self._after_opening = None  # a run was asked for with the wish before
                 return
-            self._leave_off_opening()
+            self._overtaken.add(run.opening_name)
+            self._opening, self._after_opening = self._asked_before, None
         self._asked_before, self._opening = self._opening, path
-        self._order = order
-        run.activity = Activity.OPENING
-        run.opening_name = Path(path).name if path else tr(SAMPLE_NAME)
-        self.announced.emit(None)
-        self._engine.send(order)
-        run.announce()
+        self._send_order(order, Path(path).name if path else tr(SAMPLE_NAME))
 
     def tune_sample(self, request: RunRequest) -> None:
         """Open the bundled sample network and start a run on it."""
@@ -204,7 +203,8 @@ class Controller(QObject):
         """Apply a batch of events, then announce once."""
         self._models.run.heard_at = time.monotonic()
         for event in batch:
-            self._handlers.get(type(event), self._feed.take)(event)
+            if not self._overtaken.takes(event):
+                self._handlers.get(type(event), self._feed.take)(event)
         self._models.flush()
 
     @Slot(object)
@@ -214,6 +214,7 @@ class Controller(QObject):
         was_busy = run.busy
         self._settle()
         self._after_opening = None
+        self._overtaken.forget()
         run.engine = EngineHealth.STARTING if loss.restarting else EngineHealth.DOWN
         kept = tr(" Everything measured is kept.") if was_busy else ""
         run.outcome = tr("Ended by force.") if loss.forced else tr("The engine was lost.") if was_busy else run.outcome
@@ -230,8 +231,9 @@ class Controller(QObject):
         self._models.tasks.set_active("")
         self._models.flush()
 
-    def _engine_ready(self, _event: events.EngineReady) -> None:
+    def _engine_ready(self, event: events.EngineReady) -> None:
         self._models.run.engine = EngineHealth.READY
+        self._overtaken.note_engine(event)
 
     def _network_opened(self, event: events.NetworkOpened) -> None:
         if self._models.run.busy:
@@ -343,12 +345,30 @@ class Controller(QObject):
         self._models.run.settle()
         self._models.tasks.set_active("")
 
+    def _send_order(self, order: events.OpenNetwork, name: str) -> None:
+        run = self._models.run
+        self._order = order
+        run.activity, run.opening_name = Activity.OPENING, name
+        self.announced.emit(None)
+        self._engine.send(order)
+        run.announce()
+
     def _leave_off_opening(self) -> None:
         """The network that is being opened is not any more; `take_loss` has settled everything by the return."""
         self._opening = self._asked_before
+        self._abandon(self._models.run.opening_name)
+
+    def _abandon(self, name: str) -> None:
         # While it imports it listens to nobody, for seconds at a time, and it has nothing to lose.
-        sentence = tr("Opening {opening_name} was stopped.", opening_name=self._models.run.opening_name)
-        self._engine.abandon(sentence)
+        self._engine.abandon(tr("Opening {opening_name} was stopped.", opening_name=name))
+
+    def _open_afresh(self, overtaken: str) -> None:
+        """The engine is long at a network that nobody wants any more: a fresh one opens what was asked for since."""
+        order, name, follows = self._order, self._models.run.opening_name, self._after_opening
+        self._abandon(overtaken)
+        if order is not None:
+            self._after_opening = follows
+            self._send_order(order, name)
 
     def _folder(self, folder: str) -> str:
         """The folder, or the usual one of the network on screen where that is ""."""

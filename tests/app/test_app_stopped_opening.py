@@ -64,7 +64,9 @@ def test_stop_leaves_off_opening_and_another_network_can_be_opened(
 
 
 @pytest.mark.parametrize("earlier", [None, "resnet"])
-def test_another_network_is_opened_at_once(open_studio: Open, qtbot: QtBot, earlier: str | None) -> None:
+def test_a_network_that_takes_long_is_left_off_for_another(
+    open_studio: Open, qtbot: QtBot, earlier: str | None
+) -> None:
     studio = open_studio(studio_engines.importing)
     window, run, log = studio.window, studio.models.run, studio.models.log
     if earlier is not None:
@@ -81,6 +83,37 @@ def test_another_network_is_opened_at_once(open_studio: Open, qtbot: QtBot, earl
     assert studio.engine.engine_pid != engine
     sentences = [log.entry(row).sentence for row in range(log.rowCount())]
     assert "Opening large.onnx was stopped." in sentences
+
+
+def test_a_network_that_is_soon_open_needs_no_fresh_engine_for_another(desk: Desk, qtbot: QtBot) -> None:
+    left: list[str] = []
+    desk.engine.lost.connect(lambda loss: left.append(loss.reason))
+    desk.tell(events.EngineReady(seconds=0.05, pid=1))
+    shown = desk.models.run.opened
+    desk.controller.open_network("/n/first.onnx")
+    desk.controller.open_network("/n/broken.onnx")
+    desk.controller.tune_sample(request_of(recorded_run.config()))
+    desk.tell(recorded_run.opened(replace(recorded_run.NETWORK, name="first")))
+    desk.tell(events.Refused(stage="network", sentence="It is broken."))
+    assert desk.models.run.activity is Activity.OPENING and desk.models.run.opened is shown
+    assert not any(said is not None for said in desk.said), "nobody waits for these any more"
+    qtbot.wait(150)
+    assert not left
+    desk.tell(recorded_run.opened())
+    assert desk.models.run.opened is not None and desk.models.run.opened.network == recorded_run.NETWORK
+    assert isinstance(desk.engine.sent[-1], events.StartRun)
+
+
+def test_a_fresh_engine_does_what_was_to_follow(desk: Desk, qtbot: QtBot) -> None:
+    desk.controller.open_network(LARGE)
+    with qtbot.waitSignal(desk.engine.lost, timeout=WAIT_MS) as lost:
+        desk.controller.tune_sample(request_of(recorded_run.config()))
+        desk.tell(events.EngineReady(seconds=0.05, pid=1))
+    assert lost.args is not None and lost.args[0].reason == "Opening large.onnx was stopped."
+    asked = [command.path for command in desk.engine.sent if isinstance(command, events.OpenNetwork)]
+    assert asked[-3:] == [LARGE, None, None], "asked of the engine that is gone, and once more"
+    desk.tell(events.EngineReady(seconds=0.05, pid=2), recorded_run.opened())
+    assert any(isinstance(command, events.StartRun) for command in desk.engine.sent)
 
 
 def test_a_network_that_is_being_opened_is_not_begun_anew(desk: Desk) -> None:
