@@ -14,6 +14,17 @@ FAR_BEHIND = 8.0
 """Times the tuned library's latency from which on a rival is timed in as many rounds as ten seconds hold, be it one."""
 
 
+_COUNTED = 1e7
+"""Numbers from here on have an exponent."""
+
+
+def magnitude(value: float) -> str:
+    """How large results are, in two digits: 0.0012, 4.5, 120, 3,400."""
+    if not 99.5 <= value < _COUNTED:
+        return f"{value:.2g}"
+    return f"{float(f'{value:.1e}'):,.0f}"
+
+
 class Verdict(StrEnum):
     """What a comparison says of the tuned library."""
 

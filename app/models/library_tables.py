@@ -10,7 +10,7 @@ from app.models import quantities
 from app.models.row_table import Column
 from app.translation import later, tr
 from tcl_core.domain import TaskState
-from tcl_core.libraries import Contest, LibraryReport, LibraryTask, OutputCheck, Timing, Verdict
+from tcl_core.libraries import Contest, LibraryReport, LibraryTask, OutputCheck, Timing, Verdict, magnitude
 
 NO_RECORD = later("no record that ran")
 _NONE = "–"
@@ -131,7 +131,7 @@ OUTPUT_COLUMNS: tuple[Column[OutputCheck], ...] = (
     Column(
         later("Largest"),
         later("Greatest absolute value of onnxruntime's"),
-        lambda row: _NONE if row.largest is None else _error(row.largest),
+        lambda row: _NONE if row.largest is None else magnitude(row.largest),
         numeric=True,
     ),
     Column(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.models import quantities
 from app.translation import tr
-from tcl_core.libraries import Contest, LibraryReport, Verdict
+from tcl_core.libraries import Contest, LibraryReport, Verdict, magnitude
 
 _RIVALS = {"untuned": "untuned TVM", "onnxruntime": "onnxruntime"}
 
@@ -47,7 +47,7 @@ def verdict(report: LibraryReport) -> str:
         return said + why
     tolerance = tr("rtol {rtol:g}, atol {atol:g}", rtol=report.rtol, atol=report.atol)
     said = tr("Same results as onnxruntime") if report.matches else tr("Results differ from onnxruntime")
-    scale = "" if report.largest is None else tr(" of results up to {largest:.2g}", largest=report.largest)
+    scale = "" if report.largest is None else tr(" of results up to {largest}", largest=magnitude(report.largest))
     sentence = tr(
         "{said}: greatest absolute error {max_abs_error:.2g}{scale} ({tolerance})",
         said=said,

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from tcl_core.command_line.output import Output
 from tcl_core.latencies import milliseconds
-from tcl_core.libraries import Contest, LibraryReport, Timing, Verdict, finite, output_json
+from tcl_core.libraries import Contest, LibraryReport, Timing, Verdict, finite, magnitude, output_json
 
 _LITTLE = (
     "  no result is greater than the absolute tolerance, so that zeros would match, too: verify with a smaller --atol"
@@ -101,7 +101,7 @@ def _show_check(report: LibraryReport, output: Output) -> None:
     tolerance = f"tolerance rtol {report.rtol:g}, atol {report.atol:g}"
     if report.max_abs_error is not None:
         verdict = "matches" if report.matches else "DOES NOT MATCH"
-        scale = "" if report.largest is None else f" of results up to {report.largest:.2g}"
+        scale = "" if report.largest is None else f" of results up to {magnitude(report.largest)}"
         error = f"greatest absolute error {report.max_abs_error:.1e}{scale}"
         output.result.print(f"{verdict} onnxruntime: {error} ({tolerance})", soft_wrap=True)
         if report.tells_little:

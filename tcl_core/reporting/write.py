@@ -15,6 +15,7 @@ import tcl_core
 from tcl_core.destinations import check_folder, in_place_of
 from tcl_core.errors import UserError
 from tcl_core.latencies import microseconds, milliseconds
+from tcl_core.libraries import magnitude
 from tcl_core.library_events import ReportWritten, WriteReport
 from tcl_core.reporting import chart
 from tcl_core.reporting.facts import RunFacts, read_run
@@ -55,6 +56,7 @@ def render(facts: RunFacts, now: float) -> str:
         "clock": chart.clock,
         "moment": _moment,
         "error": _error,
+        "magnitude": magnitude,
         "microseconds": microseconds,
         "milliseconds": milliseconds,
     }

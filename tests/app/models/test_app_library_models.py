@@ -142,6 +142,8 @@ def test_verdicts() -> None:
     )
     old = tuple(replace(each, largest=None) for each in library_samples.report().outputs)
     assert "greatest absolute error 2.4e-06 (rtol" in said(library_samples.report(outputs=old))
+    great = tuple(replace(each, largest=1234.0) for each in library_samples.report().outputs)
+    assert "of results up to 1,200 (" in said(library_samples.report(outputs=great))
     small = tuple(replace(each, largest=1e-3) for each in library_samples.report().outputs)
     assert said(library_samples.report(outputs=small)).endswith("zeros would match, too; check with a smaller one")
     assert said(library_samples.differing()).startswith("Results differ from onnxruntime: greatest absolute error 0.5")

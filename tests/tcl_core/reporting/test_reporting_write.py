@@ -80,7 +80,7 @@ def test_a_page_tells_the_run(folder: Path) -> None:
         "tie",
         "0.97 to 1.05",
         "Same results as onnxruntime: greatest absolute error 2.4e-06",
-        "of results up to 4.5",
+        "of results up to 4.5 ",
         "fused_b2",
         "untuned: no record that ran",
         "timeout",
