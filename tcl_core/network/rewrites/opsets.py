@@ -18,12 +18,11 @@ import numpy as np
 import onnx
 import onnx.checker
 import onnx.helper
-import onnx.numpy_helper
 import onnx.version_converter
 
 from tcl_core.network.onnx_graph.nodes import STANDARD, all_nodes, name_new_nodes, opset_of
-from tcl_core.network.onnx_graph.shapes import checkable
-from tcl_core.network.rewrites.simplify import fold_constants
+from tcl_core.network.onnx_graph.shapes import checkable, known_sizes
+from tcl_core.network.onnx_graph.static_values import StaticValues
 
 TARGET: Final = 13
 
@@ -80,16 +79,10 @@ def _mode(node: Any) -> bytes:
 
 
 def _scales(model: Any, names: list[str]) -> dict[str, tuple[float, ...]]:
-    """The values of those tensors that are constant, or become so by folding."""
-    constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    folded = fold_constants(model).model if set(names) - set(constants) else None
-    if folded is not None:
-        constants |= {tensor.name: tensor for tensor in folded.graph.initializer}
-    return {
-        name: tuple(float(each) for each in np.ravel(onnx.numpy_helper.to_array(constants[name])))
-        for name in names
-        if name in constants
-    }
+    """The values of those tensors that are known before a run."""
+    values = StaticValues(model, known_sizes(model.graph))
+    found = {name: values.of(name) for name in names}
+    return {name: tuple(float(each) for each in np.ravel(array)) for name, array in found.items() if array is not None}
 
 
 def _rounding(scales: tuple[float, ...]) -> str:

@@ -79,6 +79,22 @@ def test_scales_that_are_computed_from_constants_are_found(tools: Any) -> None:
     np.testing.assert_array_equal(results(raise_opset(loaded))[0], results(loaded)[0])
 
 
+def test_scales_that_several_nodes_have_are_found_for_each(tools: Any) -> None:
+    """As constants that exporters write anew for each node, and onnxruntime makes one of."""
+    scales = tools.tensor("value", np.array([1, 1, 2, 2], np.float32))
+    nodes = [
+        tools.node("Constant", [], ["s"], value=scales),
+        tools.node("Resize", ["x", "s"], ["h"], name="first", mode="nearest"),
+        tools.node("Constant", [], ["t"], value=scales),
+        tools.node("Resize", ["h", "t"], ["y"], name="second", mode="nearest"),
+    ]
+    model = tools.model(nodes, [tools.value("x", SIZE)], [tools.value("y", None)], opset=10)
+    loaded = load_network(tools.save(model), NetworkConfig()).model
+    raised = raise_opset(loaded)
+    assert opset_of(raised) == TARGET
+    np.testing.assert_array_equal(results(raised)[0], results(loaded)[0])
+
+
 def test_what_no_new_operator_says_stays_as_it_is(tools: Any) -> None:
     """One axis rounds up, the other down."""
     model = resized(tools, "Resize", 10, "nearest", (0.4, 2))
