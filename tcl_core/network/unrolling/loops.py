@@ -15,6 +15,7 @@ import onnx
 from tcl_core.network.onnx_graph.bodies import name_nodes, renamed
 from tcl_core.network.onnx_graph.maker import Made, Maker
 from tcl_core.network.onnx_graph.nodes import attributes_of
+from tcl_core.network.onnx_graph.shapes import dimensions
 from tcl_core.network.unrolling.step_counts import FIRST_CARRIED, carried_count
 
 
@@ -55,6 +56,10 @@ class _Body:
         copy.name = self._shared[name] = f"{self._prefix}.{name}"
         self._maker.weights.append(copy)
 
+    def counter(self) -> str:
+        """The number of the next step of a `Loop`: a list of one where its body says so, as onnxruntime has it."""
+        return self._maker.weight(np.full((1,) * len(dimensions(self._body.input[0]) or ()), self.number))
+
     def step(self, given: Sequence[str]) -> list[str]:
         """One more, from names of what it reads to names of what it gives."""
         prefix = f"{self._prefix}.{self.number}."
@@ -91,7 +96,7 @@ class StepByStep:
     def step(self, node: Any) -> Made:
         """One more: its nodes, and the loop as it carries on what they made, which keeps this from being dropped."""
         carried = node.input[FIRST_CARRIED:]
-        goes_on, *made = self._body.step([self._maker.weight(np.array(self.steps)), self._true, *carried])
+        goes_on, *made = self._body.step([self._body.counter(), self._true, *carried])
         self.steps += 1
         count = len(carried)
         self.parts.append(made[count:])
@@ -116,8 +121,8 @@ def _write_out_loop(node: Any, steps: int, body: _Body, maker: Maker) -> None:
     carried, count = list(node.input[FIRST_CARRIED:]), carried_count(node)
     goes_on = maker.weight(np.array(True))
     parts: list[list[str]] = []
-    for step in range(steps):
-        _, *made = body.step([maker.weight(np.array(step)), goes_on, *carried])
+    for _ in range(steps):
+        _, *made = body.step([body.counter(), goes_on, *carried])
         carried = made[:count]
         parts.append(made[count:])
     _give_all(maker, node.output, carried, parts)

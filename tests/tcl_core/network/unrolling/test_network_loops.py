@@ -210,3 +210,17 @@ def test_last_results_may_be_left_out() -> None:
     del model.graph.node[0].output[2]
     for ours, theirs in zip(results_of(write_out_control_flow(model)), whole, strict=False):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_step_is_numbered_by_a_list_where_the_body_says_so() -> None:
+    """As tf2onnx writes it, and cuts by it; onnxruntime goes by the body's word, too."""
+    nodes = [
+        node("Add", ["step", "one"], ["end"]),
+        node("Slice", ["rows", "step", "end"], ["row"]),
+        node("Add", ["v", "row"], ["v2"]),
+        GOES_ON,
+    ]
+    model = loop_of(nodes, weights=[number("one", [1]), tensor("rows", np.arange(12, dtype=np.float32).reshape(4, 3))])
+    model.graph.node[0].attribute[0].g.input[0].type.tensor_type.shape.dim.add().dim_value = 1
+    for got, wanted in zip(results_of(write_out_control_flow(model)), results_of(model), strict=True):
+        np.testing.assert_array_equal(got, wanted)
