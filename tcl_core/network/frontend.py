@@ -172,8 +172,10 @@ def _layer_normalization(node: _Node) -> Any:
 
 
 def _one_hot(node: _Node) -> Any:
-    """The frontend gives 64-bit floats, whatever its values are."""
-    return node.value(node.convert(node.inputs), node.inputs[-1].ty.dtype)
+    """The frontend gives 64-bit floats, whatever its values are, and reads no depth that is a list of one."""
+    indices, depth, values = node.inputs
+    told = relax.const(np.int64(_number_of(depth, "depth")))
+    return node.value(node.convert([indices, told, values]), values.ty.dtype)
 
 
 def _pad(node: _Node) -> Any:

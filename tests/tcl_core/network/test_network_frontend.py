@@ -60,16 +60,33 @@ def test_an_index_out_of_bounds_reads_the_nearest_entry(tools: Any, capfd: pytes
     assert run(module, np.array([1, 1 << 40, -1, 3]))[0].tolist() == [[2, 3], [4, 5], [4, 5], [4, 5]]
 
 
+@pytest.mark.parametrize("depth", [4, [4]])
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_what_is_one_hot_has_the_type_of_its_values(tools: Any, dtype: str) -> None:
+def test_what_is_one_hot_has_the_type_of_its_values(tools: Any, dtype: str, depth: Any) -> None:
     model = tools.model(
         [tools.node("OneHot", ["x", "depth", "values"], ["y"])],
         [tools.value("x", [3], INT64)],
         [tools.value("y", [3, 4], onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))],
-        [tools.tensor("depth", np.array(4)), tools.tensor("values", np.array([0, 1], dtype))],
+        [tools.tensor("depth", np.array(depth)), tools.tensor("values", np.array([0, 1], dtype))],
     )
     (found,) = agree(tools.save(model), np.array([2, 0, 3]))
     assert found.argmax(axis=1).tolist() == [2, 0, 3]
+
+
+def test_a_normalization_of_training_goes_by_its_data(tools: Any) -> None:
+    """Before opset 14 it is known by its five results."""
+    constants = [
+        tools.tensor(name, np.full(3, each, np.float32)) for name, each in {"s": 2, "b": 1, "m": 5, "v": 9}.items()
+    ]
+    model = tools.model(
+        [tools.node("BatchNormalization", ["x", *"sbmv"], ["y", "mean", "var", "saved_mean", "saved_var"])],
+        [tools.value("x", [2, 3, 4, 4])],
+        [tools.value("y", [2, 3, 4, 4])],
+        constants,
+        opset=9,
+    )
+    (found,) = agree(tools.save(model), np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32))
+    assert abs(found.mean() - 1) < 1e-3
 
 
 LIMITS = ("most", "overlap", "least")
