@@ -30,6 +30,8 @@ _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
 """The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
 _FLOATS = {"float16", "float32", "float64"}
 _LISTS = {onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS}
+_TOLD_TO_TRAIN = 14
+"""The opset since which an attribute says that a `BatchNormalization` is of training."""
 _WRAPS = 19
 """The opset since which a `Pad` may go around; onnxruntime lets it in any."""
 _BLOCKED = (4, 5)
@@ -117,6 +119,17 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
 
 def _as_it_is(node: _Node) -> Any:
     return node.convert(node.inputs)
+
+
+def _batch_normalization(node: _Node) -> Any:
+    """Before opset 14 one that gives more than one result is of training, and goes by its data's own means.
+
+    What it gives beside is read by nothing (`operators`).
+    """
+    count = int(node.attrs["tvm_custom"]["num_outputs"])
+    if node.opset >= _TOLD_TO_TRAIN or count == 1:
+        return node.convert(node.inputs)
+    return node.value(relax.Tuple([node.convert(node.inputs, training_mode=1).fields[0]] * count))
 
 
 def _cast(node: _Node) -> Any:
@@ -348,6 +361,7 @@ def _greatest_in_order(node: _Node) -> Any:
 
 
 _MENDED: dict[str, Callable[[_Node], Any]] = {
+    "BatchNormalization": _batch_normalization,
     "Cast": _cast,
     "CastLike": _cast,
     "Clip": _clip,
