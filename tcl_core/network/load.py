@@ -40,6 +40,9 @@ _NATIVE = {"FLOAT", "DOUBLE", "FLOAT16", "BOOL"} | {
 """Element types that NumPy itself has; of no other ones onnxruntime takes or gives arrays in Python."""
 
 _MOST_NAMED = 8
+_INITIALIZERS_APART = 4
+"""The IR version from which on an initializer need not be an input."""
+
 """Nodes in one message."""
 
 _IR_VERSION_FIELD = 0x08
@@ -199,8 +202,8 @@ def _drop_constant_inputs(model: Any) -> None:
         for index in reversed(range(len(model.graph.input))):
             if model.graph.input[index].name not in names:
                 del model.graph.input[index]
-        # Below IR version 4 every initializer has to be an input.
-        model.ir_version = max(model.ir_version, 4)
+    # Below IR version 4 every initializer has to be an input, those that a rewrite adds later, too.
+    model.ir_version = max(model.ir_version, _INITIALIZERS_APART)
 
 
 def _name_nodes(model: Any) -> None:

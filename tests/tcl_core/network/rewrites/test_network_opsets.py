@@ -181,3 +181,13 @@ def test_a_network_of_old_operators_is_imported(tools: Any) -> None:
     imported = import_network(load_network(tools.save(model), config), TARGET_JSON, config)
     assert imported.report.issues == ()
     assert imported.report.operators == (("Relu", 1), ("Slice", 1), ("Upsample", 1))
+
+
+def test_constants_that_are_made_on_the_way_are_no_inputs(tools: Any) -> None:
+    """In a file of IR version 3, where every initializer is one."""
+    nodes = [tools.node("Slice", ["x"], ["cut"], starts=[1], ends=[9], axes=[2]), tools.node("Relu", ["cut"], ["y"])]
+    model = tools.model(nodes, [tools.value("x", SIZE)], [tools.value("y", [1, 2, 6, 5])], opset=7)
+    model.ir_version = 3
+    config = NetworkConfig()
+    imported = import_network(load_network(tools.save(model), config), TARGET_JSON, config)
+    assert len(imported.module["main"].params) == 1
