@@ -24,8 +24,8 @@ from tcl_core.network.onnx_graph.functions import write_defaults
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
 from tcl_core.network.onnx_graph.skeleton import take_shapes, with_shapes, without_weights
 from tcl_core.network.onnx_graph.values import fix_values
+from tcl_core.network.rewrites.folding import fold_constants
 from tcl_core.network.rewrites.pools import without_windows_in_padding
-from tcl_core.network.rewrites.simplify import fold_constants
 from tcl_core.network.unrolling.conditions import take_branches
 from tcl_core.network.unrolling.control_flow import decides, has_loops, write_out_control_flow
 from tcl_core.network.unrolling.sequences import leave_out_sizes_of_one

@@ -5,7 +5,8 @@ module              what it does
 ==================  ====================================================================================
 ``opsets``          networks of before opset 13 brought there                        (onnx)
 ``pools``           pools that round their sizes up, without windows in the padding  (onnx)
-``simplify``        constant folding and a few rewrites, before the import           (onnx, onnxruntime)
+``folding``         constant folding                                                 (onnx, onnxruntime)
+``simplify``        that and a few rewrites, before the import                       (onnx)
 ``products``        matrix products in the rank of what they read                    (onnx)
 ``einsums``         `Einsum` of two tensors as a matrix product                      (onnx)
 ``signals``         convolutions of signals as of pictures one row high              (onnx)

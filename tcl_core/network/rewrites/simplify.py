@@ -1,9 +1,7 @@
 """Constant folding and a few rewrites on the ONNX graph, before TVM sees it.
 
-The offline optimisation of onnxruntime at its BASIC level does what exporters leave undone, with standard operators
-only: it computes shape arithmetic (a tracing export's pads and reshapes), folds batch normalisation into convolutions,
-and drops identities. Rewrites follow, because TVM's frontend lacks recurrent operators (`recurrence`), and makes
-of these what does not fuse:
+Rewrites follow what onnxruntime folds (`folding`), because TVM's frontend lacks recurrent operators (`recurrence`), and
+makes of these what does not fuse:
 
 * `Sum` of n tensors becomes broadcast, stack and reduce there; here it is n - 1 `Add`.
 * a `BatchNormalization` that follows no convolution returns three tensors there; here it is one `Mul` and one `Add`.
@@ -16,16 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx.external_data_helper
 import onnx.helper
 import onnx.numpy_helper
 import onnx.shape_inference
-import onnxruntime
 
 from tcl_core.network.onnx_graph.bodies import read_by
 from tcl_core.network.onnx_graph.nodes import OWN, STANDARD, has_branches, opset_of
@@ -34,6 +29,7 @@ from tcl_core.network.onnx_graph.skeleton import without_weights
 from tcl_core.network.recurrence.sequence_lengths import without_recurrence
 from tcl_core.network.rewrites.einsums import as_product
 from tcl_core.network.rewrites.empties import drop_empty_parts
+from tcl_core.network.rewrites.folding import Simplified, fold_constants
 from tcl_core.network.rewrites.group_norms import restore_group_norms
 from tcl_core.network.rewrites.layer_norms import restore_layer_norms
 from tcl_core.network.rewrites.padded_windows import without_unread_steps
@@ -44,35 +40,9 @@ from tcl_core.network.rewrites.resizes import spell_out_resize
 from tcl_core.network.rewrites.response_norms import spell_out_response_norm
 from tcl_core.network.rewrites.signals import lift_signals
 from tcl_core.network.rewrites.transposed import as_convolution
-from tcl_core.onnx_weights import LEAST, save_apart
-from tcl_core.passing_folders import passing_folder
 
-# It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
-# of bert-tiny become 18, and its GELU leaves the matrix product (measured with onnxruntime 1.31).
-_HARMFUL = ["MatMulAddFusion"]
-
-_ERRORS_ONLY = 3
-_OF_FOLDING = {
-    "disable_prepacking": "1",  # nothing is run
-    "optimized_model_external_initializers_file_name": "weights",
-    "optimized_model_external_initializers_min_size_in_bytes": str(4 * LEAST),
-}
 _SLICE_INPUTS = 10
 """The opset from which a `Slice` is given its bounds as tensors."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simplified:
-    """A simplified model.
-
-    Attributes:
-        model: `onnx.ModelProto`; None where there is none, and `problem` says why.
-        empty: names of nodes that compute a tensor without elements.
-    """
-
-    model: Any
-    problem: str = ""
-    empty: tuple[str, ...] = ()
 
 
 def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
@@ -98,50 +68,6 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     _rewrite(folded, facts)
     _import_own(folded)
     return Simplified(model=folded, empty=empty)
-
-
-def fold_constants(model: Any) -> Simplified:
-    """A copy of a model with static inputs as onnxruntime folds it, in operators of the standard and of its own."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.log_severity_level = _ERRORS_ONLY
-    options.intra_op_num_threads = 1
-    for name, value in _OF_FOLDING.items():
-        options.add_session_config_entry(f"session.{name}", value)
-    with passing_folder("simplify") as folder:
-        given, path = Path(folder) / "given.onnx", Path(folder) / "model.onnx"
-        options.optimized_model_filepath = str(path)
-        try:
-            save_apart(model, given)
-            onnxruntime.InferenceSession(
-                str(given), options, providers=["CPUExecutionProvider"], disabled_optimizers=_HARMFUL
-            )
-        except Exception as error:  # noqa: BLE001  # a full disk, and a dozen pybind types with no common base
-            return Simplified(model=None, problem=str(error).splitlines()[0])
-        folded = onnx.load(str(path), load_external_data=False)
-        if _parts(folded.graph) == _parts(model.graph):
-            # It writes down defaults, and another order, of what it leaves as it is. A new message: the memory of what
-            # a message is overwritten with is added to its own.
-            folded = onnx.ModelProto()
-            folded.CopyFrom(model)
-        else:
-            onnx.external_data_helper.load_external_data_for_model(folded, folder)
-    _forget_unused_opsets(folded)
-    return Simplified(model=folded)
-
-
-def _parts(graph: Any) -> tuple[list[Any], list[str]]:
-    """What tells graphs apart that one may have been made of the other: nodes and names of initializers."""
-    nodes = sorted((node.name, node.op_type, list(node.input), list(node.output)) for node in graph.node)
-    return nodes, sorted(tensor.name for tensor in graph.initializer)
-
-
-def _forget_unused_opsets(model: Any) -> None:
-    """Drop what onnxruntime adds: it imports all of its own domains, used or not."""
-    used = {node.domain for node in model.graph.node} | {""}
-    kept = [entry for entry in model.opset_import if entry.domain in used]
-    del model.opset_import[:]
-    model.opset_import.extend(kept)
 
 
 def _import_own(model: Any) -> None:
