@@ -25,6 +25,7 @@ from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branche
 from tcl_core.network.onnx_graph.skeleton import take_shapes, with_shapes, without_weights
 from tcl_core.network.onnx_graph.values import fix_values
 from tcl_core.network.rewrites.folding import fold_constants
+from tcl_core.network.rewrites.old_axes import count_axes_from_front
 from tcl_core.network.rewrites.pools import without_windows_in_padding
 from tcl_core.network.unrolling.conditions import take_branches
 from tcl_core.network.unrolling.control_flow import decides, has_loops, write_out_control_flow
@@ -92,6 +93,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     _require_native_types(model)
     _drop_constant_inputs(model)
     _name_nodes(model)
+    count_axes_from_front(model)
     without_windows_in_padding(model)
     leave_out_sizes_of_one(model)
     _infer(path, model, config)
