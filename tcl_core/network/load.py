@@ -258,10 +258,11 @@ def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
     opset = opset_of(model)
     for node in model.graph.node:
         if node.domain in STANDARD and not _is_operator(node, opset):
+            lacking, mend = f"opset {opset}", "export the network with another opset"
+            if not onnx.defs.has(node.op_type):
+                lacking, mend = "ONNX", "its converter left it as it was: write that part in other operators"
             return UserError(
-                "network",
-                f"Node '{node.name}' uses operator {node.op_type}, which opset {opset} does not have; "
-                "export the network with another opset.",
+                "network", f"Node '{node.name}' uses operator {node.op_type}, which {lacking} does not have; {mend}."
             )
     return UserError("network", f"'{path}' is not valid ONNX ({first_line(error)}); export it again.")
 
