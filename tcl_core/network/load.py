@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from tcl_core.network.forms.simpler_nodes import in_default_domain, spell_out_no
 from tcl_core.network.onnx_graph import shapes
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
 from tcl_core.network.onnx_graph.functions import write_defaults
-from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, all_nodes, has_branches, label, opset_of
 from tcl_core.network.onnx_graph.skeleton import take_shapes, with_shapes, without_weights
 from tcl_core.network.onnx_graph.values import fix_values
 from tcl_core.network.rewrites.folding import fold_constants
@@ -40,10 +41,13 @@ _NATIVE = {"FLOAT", "DOUBLE", "FLOAT16", "BOOL"} | {
 }
 """Element types that NumPy itself has; of no other ones onnxruntime takes or gives arrays in Python."""
 
-_MOST_NAMED = 8
 _INITIALIZERS_APART = 4
 """The IR version from which on an initializer need not be an input."""
 
+_FEW = 8
+"""Numbers of an input that a person may fix."""
+
+_MOST_NAMED = 8
 """Nodes in one message."""
 
 _IR_VERSION_FIELD = 0x08
@@ -304,11 +308,10 @@ def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
             _require_known(model)
             producer = next((node for node in model.graph.node if value.name in node.output), None)
             where = f"node '{producer.name}' ({producer.op_type})" if producer else "the graph"
-            fix = "fix the input that decides it (--value), or " if has_branches(model.graph.node) else ""
             raise UserError(
                 "network",
                 f"Output '{value.name}' of {where} has a shape that depends on data "
-                f"({shapes.text(shapes.dimensions(value))}); {fix}export the network without that part.",
+                f"({shapes.text(shapes.dimensions(value))}); {_mend_of_open(model)}.",
             )
         if 0 in (shapes.dimensions(value) or ()):
             raise UserError(
@@ -317,6 +320,15 @@ def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
                 "give the inputs sizes that leave something to compute (--shape).",
             )
     return tuple(_spec(value) for value in values)
+
+
+def _mend_of_open(model: Any) -> str:
+    """What can be done about a shape that depends on data."""
+    if any(node.op_type == "NonMaxSuppression" for node in all_nodes(model.graph)):
+        return "export the network up to all of its boxes and scores, and choose among them behind it"
+    few = any(math.prod(_spec(value).shape) <= _FEW for value in model.graph.input)
+    fix = "fix the input that decides it (--value), or " if few and has_branches(model.graph.node) else ""
+    return f"{fix}export the network without that part"
 
 
 def _require_known(model: Any) -> None:

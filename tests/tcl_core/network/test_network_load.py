@@ -218,6 +218,43 @@ def test_an_unknown_operator_is_named(tools: Any) -> None:
     assert "Node 'odd' uses operator Floop, which ONNX does not have; its converter left" in refusal(tools.save(model))
 
 
+def test_a_detector_is_asked_for_all_of_its_boxes(tools: Any) -> None:
+    """How many it chooses depends on its picture."""
+    nodes = [
+        tools.node("NonMaxSuppression", ["boxes", "scores", "most"], ["chosen"]),
+        tools.node("Cast", ["chosen"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    model = tools.model(
+        nodes,
+        [tools.value("boxes", [1, 9, 4]), tools.value("scores", [1, 2, 9])],
+        [tools.value("y", None)],
+        [tools.tensor("most", np.array([5]))],
+    )
+    sentence = refusal(tools.save(model))
+    assert "has a shape that depends on data" in sentence
+    assert "export the network up to all of its boxes and scores, and choose among them behind it" in sentence
+
+
+@pytest.mark.parametrize(("size", "few"), [([2], True), ([1, 3, 32, 32], False)])
+def test_a_value_is_asked_for_only_of_inputs_that_hold_few_numbers(tools: Any, size: list[int], few: bool) -> None:
+    """Nobody fixes a picture."""
+    branches = {
+        f"{name}_branch": onnx.helper.make_graph(
+            [tools.node(operator, ["x"], [name])], "g", [], [tools.value(name, None)]
+        )
+        for name, operator in (("then", "NonZero"), ("else", "Shape"))
+    }
+    for branch in branches.values():
+        branch.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    nodes = [
+        tools.node("ReduceMax", ["x"], ["most"], keepdims=0),
+        tools.node("Cast", ["most"], ["told"], to=onnx.TensorProto.BOOL),
+        tools.node("If", ["told"], ["y"], **branches),
+    ]
+    model = tools.model(nodes, [tools.value("x", size)], [tools.value("y", None, onnx.TensorProto.INT64)])
+    assert ("(--value)" in refusal(tools.save(model))) is few
+
+
 def test_an_operator_that_an_opset_withdrew_is_named(tools: Any) -> None:
     scales = tools.tensor("scales", np.full(3, 2, np.float32))
     node = tools.node("Upsample", ["x", "scales"], ["y"], name="old")
