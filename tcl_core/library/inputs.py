@@ -7,7 +7,7 @@ their tables where it does not fit the other inputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ _MOST_CLASSES = 1 << 20
 _COUNT = ("GroupQueryAttention", 5)
 """The input that is a number of tokens, less one."""
 _COUNTING = {*_PASS_THROUGH, "ReduceSum", "Sub"}
+_DIVIDING = {"Div", "Mod"}
 
 
 def make_inputs(model: Any, specs: Sequence[TensorSpec], seed: int) -> dict[str, Array]:
@@ -43,13 +44,14 @@ def make_inputs(model: Any, specs: Sequence[TensorSpec], seed: int) -> dict[str,
 
     Args:
         model: `onnx.ModelProto`; an integer input that reaches a `Gather` is bounded by the table's rows, one of which
-            the elements are counted is 1, any other integer is 0 or 1 (what masks and token types take).
+            the elements are counted is 1, and so is what something is divided by, any other integer is 0 or 1 (what
+            masks and token types take).
     """
     generator = np.random.default_rng(seed)
-    bounds, counted = index_bounds(model), _counted(model)
+    bounds, counted, divisors = index_bounds(model), _counted(model), _divisors(model)
     return {
         spec.name: np.ones(spec.shape, np.dtype(spec.dtype))
-        if spec.name in counted
+        if spec.name in counted or (spec.name in divisors and np.dtype(spec.dtype).kind in "iu")
         else _draw(spec, bounds.get(spec.name, 2), generator)
         for spec in specs
     }
@@ -57,15 +59,26 @@ def make_inputs(model: Any, specs: Sequence[TensorSpec], seed: int) -> dict[str,
 
 def _counted(model: Any) -> set[str]:
     """Names that a number of tokens is made of."""
+    ends = [node.input[_COUNT[1]] for node in model.graph.node if node.op_type == _COUNT[0]]
+    return _behind(model, ends, _COUNTING)
+
+
+def _divisors(model: Any) -> set[str]:
+    """Names of what something is divided by; of 0 onnxruntime refuses it in integers, and a kernel ends the process."""
+    return _behind(model, [node.input[1] for node in model.graph.node if node.op_type in _DIVIDING], _PASS_THROUGH)
+
+
+def _behind(model: Any, ends: Sequence[str], passed: Set[str]) -> set[str]:
+    """Names that these come from through the first inputs of operators, their own included."""
     makers = {name: node for node in model.graph.node for name in node.output}
     found: set[str] = set()
-    waiting = [node.input[_COUNT[1]] for node in model.graph.node if node.op_type == _COUNT[0]]
+    waiting = list(ends)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             maker = makers.get(name)
-            waiting += maker.input[:1] if maker is not None and maker.op_type in _COUNTING else []
+            waiting += maker.input[:1] if maker is not None and maker.op_type in passed else []
     return found
 
 

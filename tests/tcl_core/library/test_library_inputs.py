@@ -115,3 +115,21 @@ def test_a_mask_whose_tokens_are_counted_is_whole() -> None:
     made = make_inputs(onnx.helper.make_model(graph), specs, 0)
     assert made["mask"].all()
     assert not made["other"].all()
+
+
+@pytest.mark.parametrize("operator", ["Div", "Mod"])
+def test_nothing_whole_is_divided_by_zero(operator: str) -> None:
+    """Onnxruntime refuses it, and a compiled kernel ends the process that runs it."""
+    node, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    whole = onnx.TensorProto.INT64
+    nodes = [node("Reshape", ["by", "shape"], ["rows"]), node(operator, ["x", "rows"], ["y"])]
+    inputs = [info("x", whole, [4, 8]), info("by", whole, [8, 4])]
+    weights = [onnx.numpy_helper.from_array(np.array([4, 8]), "shape")]
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", inputs, [info("y", whole, None)], weights))
+    specs = [
+        TensorSpec(name="x", dtype="int64", shape=(4, 8)),
+        TensorSpec(name="by", dtype="int64", shape=(8, 4)),
+    ]
+    drawn = make_inputs(model, specs, 0)
+    assert (drawn["by"] == 1).all()
+    assert set(drawn["x"].ravel().tolist()) == {0, 1}
