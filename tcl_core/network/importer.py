@@ -107,9 +107,10 @@ def import_network(
     fused, noticed = _fuse(module, target, config, lanes)
     tasks, dynamic = extract_tasks(fused, target)
     if not tasks:
-        raise UserError(
-            "network", f"'{loaded.network.path}' holds nothing to tune; open a network that computes something."
-        )
+        lacking, mend = "", "open a network that computes something"
+        if dynamic:
+            lacking, mend = ": the sizes of all that it computes depend on data", "export it without such sizes"
+        raise UserError("network", f"'{loaded.network.path}' holds nothing to tune{lacking}; {mend}.")
     report = ImportReport(operators=counts, issues=issues + noticed + dynamic, seconds=time.perf_counter() - started)
     return ImportedNetwork(
         network=loaded.network,

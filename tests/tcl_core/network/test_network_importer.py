@@ -148,6 +148,25 @@ def test_all_unsupported_nodes_are_named(tools: Any) -> None:
         imported(tools.save(model))
 
 
+def test_random_numbers_are_asked_for_as_an_input(tools: Any) -> None:
+    nodes = [tools.node("RandomNormalLike", ["x"], ["noise"], name="draw"), tools.node("Add", ["x", "noise"], ["y"])]
+    model = tools.model(nodes, [tools.value("x", [2, 3])], [tools.value("y", [2, 3])])
+    with pytest.raises(UserError, match=r"'draw' \(RandomNormalLike\) .*; export .* random numbers as an input"):
+        imported(tools.save(model))
+
+
+def test_what_is_all_decided_by_data_is_refused_for_that(tools: Any) -> None:
+    nodes = [
+        tools.node("NonZero", ["x"], ["places"]),
+        tools.node("Transpose", ["places"], ["rows"]),
+        tools.node("GatherND", ["x", "rows"], ["chosen"]),
+        tools.node("ReduceSum", ["chosen"], ["y"], keepdims=0),
+    ]
+    model = tools.model(nodes, [tools.value("x", [2, 3])], [tools.value("y", [])])
+    with pytest.raises(UserError, match="holds nothing to tune: the sizes of all that it computes depend on data"):
+        imported(tools.save(model))
+
+
 def test_what_an_index_reads_goes_into_a_product(tools: Any) -> None:
     """As the first token of a transformer's output does."""
     nodes = [tools.node("Gather", ["x", "first"], ["token"], axis=1), tools.node("Gemm", ["token", "w"], ["y"])]
