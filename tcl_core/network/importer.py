@@ -49,7 +49,6 @@ _LEGALISED = tvm.transform.Sequential(
 )
 _FUSED = tvm.transform.Sequential([relax.transform.FuseOps(), relax.transform.FuseTIR()])
 """Relax's pipeline "zero" (TVM 0.27) in two."""
-_WITHOUT = "export the network without such operators"
 _IN_SINGLE = ImportIssue(
     node="",
     operator="",
@@ -161,9 +160,14 @@ def _require_supported(model: Any) -> None:
     named = ", ".join(f"'{issue.node}' ({issue.operator})" for issue in issues[:8])
     more = f" and {len(issues) - 8} more" if len(issues) > 8 else ""
     subject = "Node" if len(issues) == 1 else "Nodes"
-    quantised = any(issue.operator.rpartition("::")[2].startswith("QLinear") for issue in issues)
-    mend = "quantise it with pairs of QuantizeLinear and DequantizeLinear (QDQ)" if quantised else _WITHOUT
-    raise UserError("network", f"{subject} {named}{more} cannot be imported by TVM; {mend}.")
+    raise UserError("network", f"{subject} {named}{more} cannot be imported by TVM; {_mend_of(issues)}.")
+
+
+def _mend_of(issues: tuple[ImportIssue, ...]) -> str:
+    """What can be done about all of them."""
+    if any(issue.operator.rpartition("::")[2].startswith("QLinear") for issue in issues):
+        return "quantise it with pairs of QuantizeLinear and DequantizeLinear (QDQ)"
+    return issues[0].mend if len({issue.mend for issue in issues}) == 1 else operators.WITHOUT
 
 
 def _first_that_imports(

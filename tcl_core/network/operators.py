@@ -19,6 +19,7 @@ from tcl_core.network.onnx_graph import shapes
 from tcl_core.network.onnx_graph.functions import inline_local, inline_standard
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches, label
 from tcl_core.network.onnx_graph.skeleton import with_weights, without_weights
+from tcl_core.network.onnx_graph.static_values import is_drawn
 from tcl_core.network.quantization.whole_numbers import spell_out_whole_numbers
 from tcl_core.network.recurrence.recurrent import RECURRENT, obstacle
 from tcl_core.network.rewrites.opsets import raise_opset
@@ -36,6 +37,9 @@ _NORMALIZED = frozenset({"BatchNormalization", "LayerNormalization"})
 """The frontend gives others than theirs for their means and deviations, which a network seldom reads."""
 _ELSEWHERE = frozenset({"If", "Constant"})
 """Handled by the frontend outside its map."""
+
+WITHOUT = "export the network without such operators"
+_AS_INPUT = "export the network with the random numbers as an input"
 
 
 def supported(domain: str, operator: str) -> bool:
@@ -93,7 +97,7 @@ def unsupported_issues(model: Any) -> tuple[ImportIssue, ...]:
             node=node.name,
             operator=f"{label(node)}{reasons.get(node.name, '')}",
             problem=f"operator {label(node)} is not supported",
-            mend="export the network without it, or cut the network before it",
+            mend=_AS_INPUT if is_drawn(node) else WITHOUT,
         )
         for node in nodes
     )

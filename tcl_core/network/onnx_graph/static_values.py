@@ -23,10 +23,14 @@ _DRAWN = frozenset({"Bernoulli", "Multinomial", *(f"Random{kind}" for kind in ("
 Array = NDArray[Any]
 
 
+def is_drawn(node: Any) -> bool:
+    """Whether a node gives random numbers."""
+    return node.domain in STANDARD and node.op_type.removesuffix("Like") in _DRAWN
+
+
 def can_be_computed(node: Any) -> bool:
     """Whether a node gives the same in each run, from its inputs alone, by the standard's own reference."""
-    drawn = node.op_type.removesuffix("Like") in _DRAWN
-    return node.domain in STANDARD and not drawn and not has_branches([node])
+    return node.domain in STANDARD and not is_drawn(node) and not has_branches([node])
 
 
 class StaticValues:
