@@ -318,6 +318,14 @@ def _number_of(value: Any, what: str) -> Any:
     return array.item()
 
 
+def _resize(node: _Node) -> Any:
+    """Scales without anything in them are none, as tf2onnx writes them beside sizes; the frontend counts them."""
+    value, region, scales, sizes = (*node.inputs, None, None, None)[:4]
+    told = None if scales is None else constant_array(scales, lambda _: None)
+    empty = told is not None and not told.size
+    return node.convert([value, region, None, sizes] if empty else node.inputs)
+
+
 def _roi_align(node: _Node) -> Any:
     half = node.opset >= _HALF_PIXELS and node.attrs.get("coordinate_transformation_mode") in _HALF
     if half or node.attrs.get("mode") in ("max", b"max"):
@@ -375,6 +383,7 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "Pow": _power,
     "ReduceMax": _reduce_max,
     "ReduceMin": _of_truths,
+    "Resize": _resize,
     "RoiAlign": _roi_align,
     "SequenceAt": _sequence_place,
     "SequenceInsert": _sequence_place,

@@ -89,6 +89,25 @@ def test_a_normalization_of_training_goes_by_its_data(tools: Any) -> None:
     assert abs(found.mean() - 1) < 1e-3
 
 
+def test_a_part_that_an_input_tells_is_resized_to_sizes_beside_empty_scales(tools: Any) -> None:
+    """As tf2onnx writes a crop."""
+    resize = tools.node(
+        "Resize",
+        ["x", "part", "scales", "sizes"],
+        ["y"],
+        mode="linear",
+        coordinate_transformation_mode="tf_crop_and_resize",
+    )
+    model = tools.model(
+        [resize],
+        [tools.value("x", [1, 2, 8, 9]), tools.value("part", [8])],
+        [tools.value("y", [1, 2, 5, 6])],
+        [tools.tensor("scales", np.zeros(0, np.float32)), tools.tensor("sizes", np.array([1, 2, 5, 6]))],
+    )
+    data = np.random.default_rng(0).standard_normal((1, 2, 8, 9)).astype(np.float32)
+    agree(tools.save(model), data, np.float32([0, 0, 0.1, 0.2, 1, 1, 0.8, 0.9]))
+
+
 LIMITS = ("most", "overlap", "least")
 
 
