@@ -196,6 +196,8 @@ def _import(model: Any, *, polynomials: bool, lanes: int) -> tuple[Any, ImportIs
         try:
             return importer.from_onnx(model.graph, opset), None
         except Exception as error:  # noqa: BLE001  # whatever a converter trips over: assertions, KeyError, TVM's own
+            if importer.at_operator:
+                importer.bb._end_block()  # TVM warns of one that is left open
             return None, ImportIssue(
                 node=importer.at_node,
                 operator=importer.at_operator,
