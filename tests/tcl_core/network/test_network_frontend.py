@@ -73,22 +73,6 @@ def test_what_is_one_hot_has_the_type_of_its_values(tools: Any, dtype: str, dept
     assert found.argmax(axis=1).tolist() == [2, 0, 3]
 
 
-def test_a_normalization_of_training_goes_by_its_data(tools: Any) -> None:
-    """Before opset 14 it is known by its five results."""
-    constants = [
-        tools.tensor(name, np.full(3, each, np.float32)) for name, each in {"s": 2, "b": 1, "m": 5, "v": 9}.items()
-    ]
-    model = tools.model(
-        [tools.node("BatchNormalization", ["x", *"sbmv"], ["y", "mean", "var", "saved_mean", "saved_var"])],
-        [tools.value("x", [2, 3, 4, 4])],
-        [tools.value("y", [2, 3, 4, 4])],
-        constants,
-        opset=9,
-    )
-    (found,) = agree(tools.save(model), np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32))
-    assert abs(found.mean() - 1) < 1e-3
-
-
 def test_a_part_that_an_input_tells_is_resized_to_sizes_beside_empty_scales(tools: Any) -> None:
     """As tf2onnx writes a crop."""
     resize = tools.node(

@@ -15,6 +15,7 @@ from tcl_core.network.load import load_network
 from tcl_core.network.onnx_graph.nodes import opset_of
 from tcl_core.network.operators import spell_out
 from tcl_core.network.rewrites.opsets import TARGET, raise_opset
+from tests.tcl_core.network.conftest import compared
 
 TARGET_JSON = '{"kind": "llvm", "keys": ["cpu"], "mcpu": "x86-64-v3", "num-cores": 1}'
 SIZE = (1, 2, 7, 5)
@@ -191,3 +192,12 @@ def test_constants_that_are_made_on_the_way_are_no_inputs(tools: Any) -> None:
     config = NetworkConfig()
     imported = import_network(load_network(tools.save(model), config), TARGET_JSON, config)
     assert len(imported.module["main"].params) == 1
+
+
+def test_a_normalization_of_training_goes_by_its_data(tools: Any) -> None:
+    """Before opset 14 it is known by its five results."""
+    numbers = {"scale": 2, "bias": 1, "mean": 5, "variance": 9}
+    results = ["y", "new_mean", "new_variance", "saved_mean", "saved_variance"]
+    node = tools.node("BatchNormalization", ["x", *numbers], results)
+    constants = [tools.tensor(name, np.full(2, number, np.float32)) for name, number in numbers.items()]
+    compared(tools.save(tools.model([node], [tools.value("x", SIZE)], [tools.value("y", SIZE)], constants, opset=9)))
