@@ -23,6 +23,7 @@ from tcl_core.network.onnx_graph.static_values import is_drawn
 from tcl_core.network.quantization.whole_numbers import spell_out_whole_numbers
 from tcl_core.network.recurrence.recurrent import RECURRENT, obstacle
 from tcl_core.network.rewrites.opsets import raise_opset
+from tcl_core.network.rewrites.standard_pairs import in_standard_pairs
 
 _CONTRIBUTED = frozenset({
     "AllClassNMS",
@@ -66,7 +67,8 @@ def spell_out(model: Any, *, on_cpu: bool = False) -> Any:
     """
     light = without_weights(model)
     kept = {tensor.name for tensor in model.graph.initializer} if on_cpu else set()
-    made = raise_opset(spell_out_whole_numbers(spell_out_nodes(inline_local(light), kept)))
+    made = in_standard_pairs(inline_local(light))
+    made = raise_opset(spell_out_whole_numbers(spell_out_nodes(made, kept)))
     tried: set[str] = set()
     # A definition may hold operators that again are lacking.
     while lacking := {node.op_type for node in unsupported_nodes(made) if node.domain in STANDARD} - tried:

@@ -5,6 +5,7 @@ module              what it does
 ==================  ====================================================================================
 ``opsets``          networks of before opset 13 brought there                        (onnx)
 ``old_axes``        axes that old opsets count from behind, from the front           (onnx)
+``standard_pairs``  onnxruntime's own pairs of quantisation as the standard's        (onnx)
 ``pools``           pools that round their sizes up, without windows in the padding  (onnx)
 ``folding``         constant folding                                                 (onnx, onnxruntime)
 ``simplify``        that and a few rewrites, before the import                       (onnx)

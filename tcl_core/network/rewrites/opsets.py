@@ -33,17 +33,17 @@ _RESIZED = frozenset({"Resize", "Upsample"})
 _WHOLE = 1e-6
 
 
-def raise_opset(model: Any) -> Any:
-    """A copy at `TARGET`; the model itself where it is that new, uses other domains, or cannot be converted.
+def raise_opset(model: Any, target: int = TARGET) -> Any:
+    """A copy at that opset; the model itself where it is that new, uses other domains, or cannot be converted.
 
     An operator that could not be converted is then read as it is, or refused by name.
     """
-    if opset_of(model) >= TARGET or any(
+    if opset_of(model) >= target or any(
         node.domain not in STANDARD or node.op_type in _NOT_CONVERTED for node in all_nodes(model.graph)
     ):
         return model
     try:
-        raised = onnx.version_converter.convert_version(model, TARGET)
+        raised = onnx.version_converter.convert_version(model, target)
         if opset_of(model) < _COORDINATES and not _mend_resizes(raised, model):
             return model
         name_new_nodes(raised.graph, model.graph)
