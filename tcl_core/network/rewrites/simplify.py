@@ -284,7 +284,8 @@ def _rewrite_slice(node: Any, facts: _Facts) -> _Rewritten:
     starts, _, axes, steps = [*node.input[1:], "", "", "", ""][:4]
     extents = np.array(facts.dims.get(node.input[0], ()), np.int64)
     wanted = [name for name in (starts, steps, axes) if name]
-    if not steps or any(name not in facts.constants for name in wanted) or -1 in extents:
+    # What an operator makes that nobody knows has no extents; it is refused by name later.
+    if not steps or any(name not in facts.constants for name in wanted) or -1 in extents or not extents.size:
         return [node], []
     begins, by, *along = (onnx.numpy_helper.to_array(facts.constants[name]) for name in wanted)
     before = (by < 0) & (begins < -extents[along[0] if along else np.arange(len(begins))])

@@ -284,6 +284,21 @@ def test_other_slices_stay(tools: Any, start: int, step: int) -> None:
     assert sliced.input[1] == "start"
 
 
+def test_a_slice_of_what_nobody_knows_the_size_of_stays(tools: Any) -> None:
+    bounds = {"start": [2], "end": [0], "axes": [0], "step": [-1]}
+    model = tools.model(
+        [
+            tools.node("BifurcationDetector", ["x", "x", "x"], ["h", "n"], domain="com.microsoft"),
+            tools.node("Slice", ["h", *bounds], ["y"]),
+        ],
+        [tools.value("x", [3], onnx.TensorProto.INT64)],
+        [tools.value("y", None, onnx.TensorProto.INT64)],
+        [tools.tensor(name, np.array(value)) for name, value in bounds.items()],
+        domains=["com.microsoft"],
+    )
+    assert "Slice" in operators(simplify(model).model)
+
+
 @pytest.mark.parametrize("sizes", [(4, 4), (1, 5, 2)])
 def test_columns_are_sliced_instead_of_split(tools: Any, sizes: tuple[int, ...]) -> None:
     model = parted(tools, sizes, axis=-1)
