@@ -41,11 +41,15 @@ class Joined:
     instead_of: frozenset[str]
 
 
-def join_pairs(graph: Any) -> list[Joined]:
-    """What can be made of a graph's pairs, in its order; the graph stays as it is."""
+def join_pairs(graph: Any, opset: int) -> list[Joined]:
+    """What can be made of a graph's pairs, in its order; the graph stays as it is.
+
+    Args:
+        opset: of the default domain.
+    """
     if not any(node.op_type == _QUANTIZE for node in graph.node):
         return []
-    pairs = _Pairs(graph)
+    pairs = _Pairs(graph, opset)
     found = (pairs.joined(node) for node in graph.node if pairs.is_standard(node, _QUANTIZE))
     return [each for each in found if each is not None]
 
@@ -53,7 +57,8 @@ def join_pairs(graph: Any) -> list[Joined]:
 class _Pairs:
     """A graph's nodes by what they make."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, opset: int) -> None:
+        self.opset = opset
         self._makers = {output: node for node in graph.node for output in node.output if output}
         self._readers = Counter(name for node in graph.node for name in node.input)
         # What is given out is read there.
@@ -207,9 +212,11 @@ def _of_one(pairs: _Pairs, inner: Any, last: Any, dtype: Any) -> Any:
     value = pairs.side(inner.input[0])
     if value is None or pairs.zero_type(value) != dtype:
         return None
-    inputs = [*value, *last.input[1:]]
+    inputs, attributes = [*value, *last.input[1:]], attributes_of(inner)
+    if inner.op_type == "Softmax":
+        attributes["opset"] = pairs.opset
     return onnx.helper.make_node(
-        f"QLinear{inner.op_type}", inputs, list(last.output), inner.name, domain=CONTRIBUTED, **attributes_of(inner)
+        f"QLinear{inner.op_type}", inputs, list(last.output), inner.name, domain=CONTRIBUTED, **attributes
     )
 
 
@@ -221,4 +228,5 @@ _FORMS: Mapping[str, Callable[[_Pairs, Any, Any, Any], Any]] = {
     "GlobalAveragePool": _of_one,
     "MatMul": _product,
     "Mul": _of_two,
+    "Softmax": _of_one,
 }

@@ -48,7 +48,7 @@ def spell_out_whole_numbers(model: Any) -> Any:
 
     Branches of `If` are not looked into.
     """
-    joined = join_pairs(model.graph)
+    joined = join_pairs(model.graph, opset_of(model))
     if not joined and not any(_spelling(node) for node in model.graph.node):
         return model
     made = onnx.ModelProto()
@@ -338,6 +338,10 @@ def _of_one(operator: str) -> Callable[[_Nodes], None]:
         if operator == "AveragePool" and known is not None:
             offset = new.constant(np.float32(known[1]))
             new.rounded_in_place(new.add("Add", [new.add("Div", [made, out_scale]), offset]), known[1])
+        elif operator == "Softmax" and known is not None:
+            # onnxruntime's kernel counts whole steps of a probability of 1: 127 of the scale 2 / 255, not 127.5.
+            steps = new.constant(np.floor(np.float32(1) / known[0]))
+            new.rounded(new.add("Mul", [made, steps]), out_zero)
         else:
             new.result(made, out_scale, out_zero)
 

@@ -16,6 +16,7 @@ from tvm import relax
 from tcl_core.config import NetworkConfig
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
+from tcl_core.network.onnx_graph.nodes import opset_of
 from tcl_core.network.quantization.pairs import join_pairs
 
 CPU = {"kind": "llvm", "num-cores": 1, "mcpu": "x86-64-v3"}
@@ -93,7 +94,7 @@ def weights(*shape: int) -> Any:
 
 
 def operators(model: Any) -> list[str]:
-    return [each.node.op_type for each in join_pairs(model.graph)]
+    return [each.node.op_type for each in join_pairs(model.graph, opset_of(model))]
 
 
 CHANNELS = GENERATOR.uniform(0.01, 0.03, 16).astype(np.float32)
@@ -142,6 +143,16 @@ def test_a_product(tools: Any, operator: str) -> None:
     model = pairs.model([3, 24])
     assert operators(model) == ["QGemm" if operator == "Gemm" else "QLinearMatMul"]
     assert off_by(tools, model, [3, 24]).max() == 0
+
+
+@pytest.mark.parametrize("scale", [1 / 255, 2 / 255])
+def test_probabilities_are_counted_in_whole_steps(tools: Any, scale: float) -> None:
+    """Of the first scale 254 to a whole, of the second one 127: every larger one is a step less than it should be."""
+    pairs = Pairs(tools, y=(scale, 0))
+    pairs.closed(pairs.add("Softmax", [pairs.opened("x")], "p", axis=-1))
+    model = pairs.model([1, 64, 5])
+    assert operators(model) == ["QLinearSoftmax"]
+    assert (off_by(tools, model, [1, 64, 5]) > 0).mean() < 0.005
 
 
 def convolved(tools: Any, **scales: tuple[Any, int]) -> Pairs:
