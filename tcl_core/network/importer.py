@@ -33,6 +33,7 @@ from tcl_core.network.layouts.parts import move_parts
 from tcl_core.network.layouts.tokens import lengthen_rows
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, opset_of
+from tcl_core.network.quantization.long_norms import normalise_in_parts
 from tcl_core.network.quantization.quantized import is_quantized, round_by_operator, spell_out_quantization
 from tcl_core.network.relax_graph.constants import fold_constants
 from tcl_core.network.relax_graph.growth import end_before_growth
@@ -238,6 +239,8 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
     module = spell_out_quantization(fold_constants(module))
     with target, tvm.transform.PassContext(opt_level=3):
         if lanes:
+            if quantized:
+                module = normalise_in_parts(module)
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
             module = block_convolutions(sample_by_points(module), lanes, winograd=winograd)
             module = lengthen_rows(lengthen_columns(module, lanes))
