@@ -20,6 +20,7 @@ from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import UserError, first_line
 from tcl_core.network.forms.simpler_nodes import in_default_domain, spell_out_nodes
 from tcl_core.network.onnx_graph import shapes
+from tcl_core.network.onnx_graph.bodies import put_in_order
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
 from tcl_core.network.onnx_graph.functions import write_defaults
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, all_nodes, has_branches, label, opset_of
@@ -88,6 +89,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
             f"'{path}' holds more than 2 GB beside its initializers, the most that ONNX keeps in one message; export "
             "its constants as initializers.",
         )
+    put_in_order(model.graph)
     shapes.open_unknown(model)
     shapes.fix_shapes(model, config.shapes)
     shapes.require_static_inputs(model)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import graphlib
 import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import onnx
 
-from tcl_core.network.onnx_graph.nodes import branches
+from tcl_core.network.onnx_graph.nodes import branches, replace_nodes
 
 
 def made_inside(body: Any) -> set[str]:
@@ -62,3 +63,21 @@ def read_by(node: Any) -> set[str]:
         names.update(value.name for value in body.output)
         names.update(*(read_by(each) for each in body.node))
     return names - {""}
+
+
+def put_in_order(graph: Any) -> None:
+    """Each node of a graph behind those that make what it reads, in place; nothing changes where no order does that.
+
+    The standard asks for it. onnxruntime reads nodes in any order, and its own converter to half floats writes casts
+    behind all else.
+    """
+    nodes = list(graph.node)
+    makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+    if all(makers.get(name, -1) < at for at, node in enumerate(nodes) for name in node.input):
+        return
+    before = {at: {makers[name] for name in read_by(node) if name in makers} - {at} for at, node in enumerate(nodes)}
+    try:
+        order = tuple(graphlib.TopologicalSorter(before).static_order())
+    except graphlib.CycleError:
+        return
+    replace_nodes(graph, [nodes[at] for at in order])

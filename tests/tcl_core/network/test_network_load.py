@@ -41,6 +41,17 @@ def test_every_node_gets_a_name(tools: Any) -> None:
     assert [node.name for node in loaded.model.graph.node] == ["product", "Relu_1"]
 
 
+def test_a_file_with_its_nodes_in_another_order_is_read_as_onnxruntime_reads_it(tools: Any) -> None:
+    model = tools.dense()
+    first, *others = list(model.graph.node)
+    del model.graph.node[:]
+    model.graph.node.extend([*others, first])
+    path = tools.save(model)
+    assert onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).get_outputs()
+    loaded = load_network(path, NetworkConfig())
+    assert loaded.model.graph.node[0].name == "product"
+
+
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 NOISE = random.Random(0).randbytes(5000)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcl_core.network.onnx_graph.bodies import made_inside, read_by, renamed
+from tcl_core.network.onnx_graph.bodies import made_inside, put_in_order, read_by, renamed
 from tests.tcl_core.network.conftest import value
 from tests.tcl_core.network.control_flow_models import graph, node, number
 
@@ -50,3 +50,23 @@ def test_what_is_read_and_what_is_made() -> None:
     assert read_by(made) == {"c", "x", "far", "r"}
     inner = next(each.g for each in made.attribute if each.name == "then_branch")
     assert made_inside(inner) == {"w", "r"}
+
+
+def test_nodes_are_put_behind_what_they_read() -> None:
+    late = graph([node("Relu", ["h"], ["y"]), choice(node("Abs", ["k"], ["r"])), node("Neg", ["x"], ["h"])], [], ["y"])
+    late.node[1].output[0] = "z"
+    late.node.append(node("Exp", ["x"], ["k"]))
+    put_in_order(late)
+    kinds = [each.op_type for each in late.node]
+    assert sorted(kinds) == ["Exp", "If", "Neg", "Relu"]
+    assert kinds.index("Neg") < kinds.index("Relu")
+    assert kinds.index("Exp") < kinds.index("If")
+
+
+def test_nodes_in_order_and_such_as_have_none_stay() -> None:
+    good = graph([node("Neg", ["x"], ["h"]), choice(node("Abs", ["h"], ["r"])), node("Exp", ["x"], ["r"])], [], ["y"])
+    circle = graph([node("Neg", ["b"], ["a"]), node("Neg", ["a"], ["b"])], [], ["a"])
+    for each in (good, circle):
+        before = each.SerializeToString()
+        put_in_order(each)
+        assert each.SerializeToString() == before
