@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -72,8 +73,10 @@ def report(tmp_path_factory) -> str:
     shutil.copy(Path(__file__).with_name("conftest.py"), folder)
     (folder / "test_offenders.py").write_text(OFFENDERS)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = keeps_threads\n")
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", str(folder)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+    # Read by the eye of a regular expression, whatever is asked for of the suite around it.
+    command = [sys.executable, "-m", "pytest", "-rA", "--color=no", "-p", "no:cacheprovider", str(folder)]
+    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    return subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, check=False).stdout
 
 
 def test_offences_are_told_by_name(report):
