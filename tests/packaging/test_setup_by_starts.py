@@ -151,7 +151,10 @@ def checkout(tmp_path_factory, registry) -> Checkout:
         '[project]\ndependencies = ["tinypackage==1.0"]\n[project.optional-dependencies]\ndev = []\n'
     )
     clean = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON", "VIRTUAL_ENV"))
+        name: value
+        for name, value in os.environ.items()
+        # The package server is this machine, to which no proxy leads.
+        if not name.startswith(("PIP_", "PYTHON", "VIRTUAL_ENV")) and not name.lower().endswith("_proxy")
     }
     environ = clean | {
         "PIP_CONFIG_FILE": os.devnull,
