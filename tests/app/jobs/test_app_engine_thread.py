@@ -20,6 +20,7 @@ from tcl_core.domain import Stage
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints
 
 WAIT_MS = 20_000
+LEAST_PRIORITY = 19
 
 
 class Watch:
@@ -61,7 +62,7 @@ def test_events_arrive_in_order_and_in_batches(watch: Callable[..., Watch], qtbo
     qtbot.waitUntil(lambda: seen.count(events.Finished) == 1, timeout=WAIT_MS)
     kinds = [type(event) for event in seen.events]
     assert kinds[:3] == [events.EngineReady, events.NetworkOpened, events.RunStarted]
-    assert psutil.Process(seen.thread.engine_pid).nice() == NICENESS + psutil.Process().nice()
+    assert psutil.Process(seen.thread.engine_pid).nice() == min(NICENESS + psutil.Process().nice(), LEAST_PRIORITY)
     assert kinds[-1] is events.Finished
     trials = [event.trials for event in seen.events if isinstance(event, events.Progress)]
     assert trials == sorted(trials)
