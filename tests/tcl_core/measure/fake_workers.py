@@ -6,8 +6,9 @@ import contextlib
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
+from functools import partial
 from multiprocessing import Pipe
 from typing import Any
 
@@ -93,6 +94,8 @@ class FakeWorker:
         elif fate == "compiles slowly":
             self.pool.late.append(threading.Timer(0.3, self.answer_late, [job.id]))
             self.pool.late[-1].start()
+        elif fate == "compiles until one is timed":
+            self.pool.at_first_timing.append(partial(self.answer_late, job.id))
         elif fate != "compile hang":
             self.theirs.send(Compiled(id=job.id, compile_s=self.pool.compile_s, kernel=self.pool.kernel))
             self.hold(job.id)
@@ -114,6 +117,8 @@ class FakeWorker:
         if job.kernel is None:
             self.held.remove(job.id)  # a KeyError here: asked to time what was lost
         self.pool.note_timing(job)
+        while self.pool.at_first_timing:
+            self.pool.at_first_timing.pop()()
         if fate == "time lost" and not self.pool.losses[job.id]:
             self.lose(job.id)
         elif fate == "time death" or (fate == "dies at its second visit" and self.pool.timed.count(job.id) == 2):
@@ -143,6 +148,7 @@ class FakePool:
         self.slowdowns: list[float] = []
         self.compile_s = 1.0
         self.late: list[threading.Timer] = []
+        self.at_first_timing: list[Callable[[], None]] = []
         self.tasks = 1
         self.kernel: LinkedKernel | None = None
 

@@ -147,30 +147,33 @@ def test_a_caller_that_leaves_early_leaves_idle_workers(devices: int) -> None:
     pool.end()
 
 
-@pytest.mark.parametrize(("patience", "cause"), [(10.0, "timeout"), (0.0, None)])
+@pytest.mark.parametrize(
+    ("patience", "fate", "told"), [(10.0, "compile hang", "No answer within 0.02 s."), (0.0, "compiles slowly", None)]
+)
 def test_a_compilation_far_slower_than_the_others_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, patience: float, cause: str | None
+    monkeypatch: pytest.MonkeyPatch, patience: float, fate: str, told: str | None
 ) -> None:
     monkeypatch.setattr("tcl_core.measure.compiling.SOON_S", 0.02)
-    pool = FakePool(["fine"] * 4 + ["compiles slowly"])
+    pool = FakePool(["fine"] * 4 + [fate])
     pool.compile_s = 0.001
-    config = replace(CONFIG, compile_timeout_s=5.0, compile_patience=patience)
+    config = replace(CONFIG, compile_timeout_s=600.0, compile_patience=patience)
     results = {result.id: result for result in pool.results(workers=1, config=config)}
     assert all(results[number].failure is None for number in range(4)), "what was lost with it is compiled again"
     failure = results[4].failure
-    assert (failure.cause if failure else None) == cause
+    assert (failure.message.splitlines()[0] if failure else None) == told
     pool.end()
 
 
-@pytest.mark.parametrize(("soon_s", "usual_s", "failures"), [(0.02, 0.001, 1), (0.2, 0.001, 0), (0.02, 0.05, 0)])
+@pytest.mark.parametrize(("soon_s", "usual_s", "given_s"), [(0.02, 0.001, 0.04), (0.2, 0.001, 0.4), (0.02, 0.05, 0.5)])
 def test_the_only_one_of_its_task_may_compile_longer(
-    monkeypatch: pytest.MonkeyPatch, soon_s: float, usual_s: float, failures: int
+    monkeypatch: pytest.MonkeyPatch, soon_s: float, usual_s: float, given_s: float
 ) -> None:
     monkeypatch.setattr("tcl_core.measure.compiling.SOON_S", soon_s)
-    pool = FakePool(["fine"] * 5 + ["compiles slowly"])
+    pool = FakePool(["fine"] * 5 + ["compile hang"])
     pool.tasks, pool.compile_s = 6, usual_s
-    results = list(pool.results(workers=1, config=replace(CONFIG, compile_timeout_s=5.0)))
-    assert sum(result.failure is not None for result in results) == failures
+    results = list(pool.results(workers=1, config=replace(CONFIG, compile_timeout_s=600.0)))
+    (failure,) = [result.failure for result in results if result.failure is not None]
+    assert failure.message.startswith(f"No answer within {given_s} s.")
     pool.end()
 
 
@@ -239,9 +242,7 @@ def test_what_goes_wrong_beside_the_caller_reaches_it(devices: int) -> None:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5.0
     while not condition():
-        assert time.monotonic() < deadline
         time.sleep(0.001)
 
 
