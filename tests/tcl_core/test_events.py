@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
+from patience import PATIENCE_S
 
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
@@ -40,26 +40,23 @@ def test_a_pause_behind_a_stop_holds_nothing() -> None:
         token.checkpoint()
 
 
-def test_a_wake_is_answered_at_once() -> None:
-    token, answered = CancelToken(), threading.Event()
-    asked: list[float] = []
+def test_a_wake_is_answered_before_the_next_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcl_core.events._HELD_BEAT_S", 3600.0)
+    token, held, answered = CancelToken(), threading.Event(), threading.Event()
 
     def answer() -> None:
-        if asked:
-            asked.append(time.perf_counter())
-            answered.set()
+        (answered if held.is_set() else held).set()
 
     token.while_held = answer
     token.pause()
-    held = threading.Thread(target=token.checkpoint)
-    held.start()
-    time.sleep(0.03)
-    asked.append(time.perf_counter())
+    thread = threading.Thread(target=token.checkpoint)
+    thread.start()
+    assert held.wait(PATIENCE_S)
     token.wake()
-    assert answered.wait(1.0)
+    told = answered.wait(PATIENCE_S)
     token.resume()
-    held.join(1.0)
-    assert not held.is_alive() and asked[1] - asked[0] < 0.1
+    thread.join(PATIENCE_S)
+    assert told and not thread.is_alive()
 
 
 def test_what_is_not_held_is_stopped_all_the_same() -> None:
