@@ -16,6 +16,7 @@ import onnx.helper
 import onnx.numpy_helper
 import psutil
 import pytest
+from process_ends import all_gone
 
 from tcl_core.domain import Record
 from tcl_core.store import Workspace
@@ -147,8 +148,7 @@ def test_killed_at_random_points_nothing_committed_is_lost(small: Path, tmp_path
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        _, alive = psutil.wait_procs(children, timeout=10)
-        assert not alive
+        assert all_gone(children)
         found = len(records(workspace))
         assert found >= known + seen
         known = found
@@ -188,8 +188,7 @@ def test_ctrl_c_saves_and_a_second_one_ends_at_once(small: Path, tmp_path: Path)
     process.send_signal(signal.SIGINT)
     status, _, _ = finish(process)
     assert status == 130
-    _, alive = psutil.wait_procs(children, timeout=10)
-    assert not alive
+    assert all_gone(children)
     assert len(records(tmp_path / "twice")) >= seen
 
 

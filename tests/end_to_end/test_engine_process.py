@@ -10,6 +10,7 @@ from pathlib import Path
 
 import onnx
 import psutil
+from process_ends import all_gone
 
 from tcl_core.checkpoint_events import ListWorkspace, TrainModel, WorkspaceListed
 from tcl_core.config import CostModelConfig, LibraryConfig
@@ -107,8 +108,7 @@ def test_a_killed_engine_leaves_its_records_and_no_process(served: Served, tmp_p
     assert children
     os.kill(served.process.pid or 0, signal.SIGKILL)
     served.process.join(5)
-    _, alive = psutil.wait_procs(children, timeout=5)
-    assert not alive
+    assert all_gone(children)
     told = {event.record.candidate for event in events if isinstance(event, RecordMeasured)}
     with Workspace.open(tmp_path / "w") as workspace:
         assert told <= {record.candidate for record in workspace.records()}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
-import psutil
 import pytest
 
 from tcl_core.config import MeasureConfig
@@ -143,24 +141,3 @@ def pool(platform: Platform) -> Iterator[WorkerPool]:
     pool.start()
     yield pool
     pool.close()
-
-
-@pytest.fixture
-def all_gone() -> Callable[[list[psutil.Process]], bool]:
-    """Whether processes end within 30 s; one that nobody reaps yet has ended."""
-
-    def gone(process: psutil.Process) -> bool:
-        try:
-            return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return True
-
-    def all_gone(processes: list[psutil.Process]) -> bool:
-        deadline = time.monotonic() + 30
-        while not all(gone(process) for process in processes):
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.02)
-        return True
-
-    return all_gone

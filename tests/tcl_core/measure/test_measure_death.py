@@ -6,11 +6,11 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+from process_ends import all_gone
 
 from tcl_core.config import MeasureConfig
 from tcl_core.domain import Platform
@@ -32,9 +32,7 @@ if __name__ == "__main__":
 """
 
 
-def test_no_worker_outlives_its_engine(
-    tmp_path: Path, platform: Platform, modules: dict[str, str], all_gone: Callable[[list[psutil.Process]], bool]
-) -> None:
+def test_no_worker_outlives_its_engine(tmp_path: Path, platform: Platform, modules: dict[str, str]) -> None:
     order = tmp_path / "order"
     requests = [MeasureRequest(id=number, module_json=modules["hang"]) for number in range(2)]
     order.write_bytes(pickle.dumps((platform, MeasureConfig(compile_workers=2, run_timeout_s=600.0), requests)))

@@ -7,10 +7,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import psutil
 import pytest
+from process_ends import all_gone
 
 from tcl_core.config import MeasureConfig
 from tcl_core.domain import Platform, Stage
@@ -136,9 +137,7 @@ def test_a_stop_ends_what_is_measured_aside(measurer: Measurer, modules: dict[st
 
 
 @pytest.mark.parametrize("victim", ["worker", "nursery"])
-def test_a_killed_process_is_replaced(
-    measurer: Measurer, modules: dict[str, str], all_gone: Callable[[list[psutil.Process]], bool], victim: str
-) -> None:
+def test_a_killed_process_is_replaced(measurer: Measurer, modules: dict[str, str], victim: str) -> None:
     """A nursery's workers go with it: their pipes, which lead to the measurer, would keep them alive."""
     measurer.start()
     nursery, *workers = measurer.process_ids

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from process_ends import all_gone
 
 from tcl_core.config import MeasureConfig
 from tcl_core.device_sessions import open_session
@@ -41,7 +42,7 @@ def server_of(device: str) -> psutil.Process:
 
 
 def test_whatever_a_kernel_does_over_there_costs_one_result(
-    remote: Measurer, device: str, modules: dict[str, str], all_gone: Callable[[list[psutil.Process]], bool]
+    remote: Measurer, device: str, modules: dict[str, str]
 ) -> None:
     names = ["scale", "segfault", "matmul", "hang", "illegal", "scalar"]
     requests = [
@@ -64,9 +65,7 @@ def test_whatever_a_kernel_does_over_there_costs_one_result(
         assert all(latency_s > 0 for latency_s in results[number].latencies_s)
 
 
-def test_no_session_outlives_a_server_that_is_killed(
-    own_device: str, all_gone: Callable[[list[psutil.Process]], bool]
-) -> None:
+def test_no_session_outlives_a_server_that_is_killed(own_device: str) -> None:
     session = open_session(parse_address(own_device), limit_s=60.0)
     server = server_of(own_device)
     (own_process,) = server.children()
