@@ -1,4 +1,4 @@
-"""Guards of the whole suite: stray logs, threads left alive and orphaned processes fail it.
+"""Guards of the whole suite: stray logs, threads left alive and orphaned processes fail it. What is written is plain.
 
 Expected log messages are asked for with pytest's own `caplog` fixture; Qt's own warnings fail through pytest-qt
 (`qt_log_level_fail`). A test whose threads belong to a fixture of a wider scope is marked `keeps_threads`.
@@ -28,10 +28,21 @@ hypothesis.settings.load_profile("suite")
 
 PATIENCE_S = 3.0
 RUN_MARK = "TCL_STUDIO_TEST_RUN"
+# What rich, argparse and pytest go by.
+LOOKS = ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Loggers of libraries that warn in normal use.
 FOREIGN_LOGGERS = ("tvm", "torch", "onnx", "onnxruntime", "xgboost", "hypothesis", "faulthandler")
 # Threads that libraries keep for the life of a process.
 FOREIGN_THREADS = ("tqdm", "pytest_timeout", "pydevd", "asyncio_", "torch", "QueueFeederThread")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def plain_output() -> Iterator[None]:
+    """What is written is looked at as in a pipe, whatever a person or a CI wants this suite's own output to be like."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in LOOKS:
+            patch.delenv(name, raising=False)
+        yield
 
 
 class _Collector(logging.Handler):
