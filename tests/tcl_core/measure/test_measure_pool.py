@@ -25,13 +25,15 @@ pytestmark = pytest.mark.slow
 
 def test_a_nursery_forks_with_one_thread(pool: WorkerPool) -> None:
     """A fork copies one thread: the locks of another one would stay locked in every worker."""
+    pool.start()
     assert pool.nursery_pid is not None
     assert psutil.Process(pool.nursery_pid).num_threads() == 1
-    assert pool.start() is None
 
 
 def test_a_nursery_has_no_torch(pool: WorkerPool) -> None:
     """TVM would import it: seconds before the first kernel, and memory in every worker."""
+    pool.start()
+    assert pool.nursery_pid is not None
     libraries = [mapped.path for mapped in psutil.Process(pool.nursery_pid).memory_maps()]
     assert any("libtvm" in path for path in libraries)
     assert not any("libtorch" in path for path in libraries)
