@@ -10,13 +10,15 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import recorded_run
 import shiboken6
 import silent_desk
-from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QThread
+from patience import PATIENCE_MS
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QThread, SignalInstance
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -24,8 +26,6 @@ from app.application import Studio, assemble
 from app.jobs.engine_process import EngineTarget
 from app.models.run_state import Activity
 from app.settings import Settings
-
-_WAIT_MS = 20_000
 
 
 def _children() -> set[int]:
@@ -43,6 +43,21 @@ def _flush_deletions() -> None:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         QCoreApplication.processEvents()
         gc.collect()
+
+
+class PatientBot(QtBot):
+    """Waits as long as the whole suite does for what must come."""
+
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = PATIENCE_MS) -> None:  # noqa: N802
+        super().waitUntil(callback, timeout=timeout)
+
+    def waitSignal(self, signal: SignalInstance, *, timeout: int = PATIENCE_MS, **options: Any) -> Any:  # noqa: N802
+        return super().waitSignal(signal, timeout=timeout, **options)
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return PatientBot(request)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -115,10 +130,10 @@ def tuned_studio(open_studio: Callable[[EngineTarget], Studio], qtbot: QtBot) ->
     def make(target: EngineTarget) -> Studio:
         studio = open_studio(target)
         studio.window.open_requested.emit(None)
-        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=_WAIT_MS)
+        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
         studio.window.actions_.start.trigger()
-        qtbot.waitUntil(lambda: len(studio.models.scores.records) > 100, timeout=_WAIT_MS)
-        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=_WAIT_MS)
+        qtbot.waitUntil(lambda: len(studio.models.scores.records) > 100)
+        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
         return studio
 
     return make

@@ -30,7 +30,6 @@ from tcl_core.checkpoint_events import CheckpointDone, Deed, EarlierFailure, Ear
 from tcl_core.domain import Candidate, Failure, RecordCount, Stage
 from tcl_core.events import EngineReady, Refused
 
-WAIT_MS = 20_000
 FAILED = Candidate(recorded_run.tasks()[0].key, 0, ((4, 8),))
 Open = Callable[[EngineTarget], Studio]
 
@@ -40,7 +39,7 @@ def studio(open_studio: Open, qtbot: QtBot) -> Studio:
     """A studio with the sample open and its workspace listed."""
     studio = open_studio(checkpoint_samples.teaching)
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.window.checkpoints_panel.table.model().rowCount() == 5, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.window.checkpoints_panel.table.model().rowCount() == 5)
     studio.window.show_panel("checkpoints")
     return studio
 
@@ -108,7 +107,7 @@ def test_names_of_checkpoints_have_the_room_and_a_long_one_of_the_workspace_take
 ) -> None:
     checkpoints, table = panel(studio), panel(studio).table
     studio.window.resize(1920, 1080)
-    qtbot.waitUntil(lambda: table.viewport().width() > 1000, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: table.viewport().width() > 1000)
     assert table.columnWidth(CheckpointColumn.NAME) > 300
     assert table.horizontalHeader().length() == table.viewport().width()
     least, listing = checkpoints.minimumSizeHint().width(), studio.models.checkpoints.listing
@@ -180,7 +179,7 @@ def test_starting_from_a_checkpoint_fills_the_form(studio: Studio, qtbot: QtBot)
     assert form.request.cost_model == "mamba"
     studio.window.actions_.start.trigger()
     log = studio.models.log
-    qtbot.waitUntil(lambda: "epyc-learned" in log.entry(0).sentence, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "epyc-learned" in log.entry(0).sentence)
     assert not view.remove_button.isEnabled() and "A run is on" in view._reason.text()
     assert not view.form.train_button.isEnabled()
 
@@ -190,13 +189,13 @@ def test_a_checkpoint_becomes_the_default_of_its_platform_and_not_any_more(studi
     view.table.selectRow(3)
     click(qtbot, view.default_button)
     platform = recorded_run.PLATFORM.fingerprint
-    qtbot.waitUntil(lambda: banner.text == f"Default of {platform} is 2.", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: banner.text == f"Default of {platform} is 2.")
     listed = checkpoint_samples.listing("/workspaces/sample")
     chosen = tuple(replace(one, chosen=(platform,)) if one.id == 2 else one for one in listed.checkpoints)
     studio.models.checkpoints.set_listing(replace(listed, checkpoints=chosen))
     assert view.default_button.text() == "Unset default"
     click(qtbot, view.default_button)
-    qtbot.waitUntil(lambda: banner.text == f"Default of {platform} is None.", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: banner.text == f"Default of {platform} is None.")
 
 
 def test_a_training_shows_its_passes_and_keeps_its_best_when_stopped(studio: Studio, qtbot: QtBot) -> None:
@@ -204,10 +203,10 @@ def test_a_training_shows_its_passes_and_keeps_its_best_when_stopped(studio: Stu
     click(qtbot, view.form.train_button)
     assert studio.models.run.activity is Activity.TEACHING
     assert not studio.window.actions_.start.isEnabled()
-    qtbot.waitUntil(lambda: "pass 7 of 60" in view.progress.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "pass 7 of 60" in view.progress.text)
     assert view.progress.isVisible()
     click(qtbot, view.progress.stop_button)
-    qtbot.waitUntil(lambda: view.selected is not None and view.selected.name == "new", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: view.selected is not None and view.selected.name == "new")
     assert studio.models.run.activity is Activity.READY
     assert studio.window.banner.text == "Stopped after 7 passes."
     assert not view.progress.isVisible() and studio.engine.generation == 1
@@ -238,14 +237,14 @@ def test_export_remove_and_a_refused_import(studio: Studio, qtbot: QtBot, monkey
     assert chosen is not None
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("/tmp/out.v2", ""))
     view.export_requested.emit(chosen)
-    qtbot.waitUntil(lambda: banner.text == "Exported 3 to /tmp/out.v2.safetensors.", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: banner.text == "Exported 3 to /tmp/out.v2.safetensors.")
     form = studio.window.run_panel.form
     form.choose_checkpoint(chosen.path)
     click(qtbot, view.remove_button)
-    qtbot.waitUntil(lambda: banner.text == "Removed 3.", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: banner.text == "Removed 3.")
     assert form.request.checkpoint is None
     studio.checkpoints.import_checkpoint("/tmp/notes.txt")
-    qtbot.waitUntil(lambda: "notes.txt is no checkpoint" in banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "notes.txt is no checkpoint" in banner.text)
     assert studio.models.run.activity is Activity.READY and not studio.models.training.active
 
 
@@ -255,11 +254,11 @@ def test_a_removal_can_be_undone(studio: Studio, qtbot: QtBot, tmp_path: Path) -
     form = studio.window.run_panel.form
     form.choose_checkpoint(str(path))
     studio.checkpoints.remove_checkpoint(checkpoint_samples.facts("own", path=str(path)))
-    qtbot.waitUntil(lambda: studio.window.banner.action_button.text() == "Undo", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.window.banner.action_button.text() == "Undo")
     assert form.request.checkpoint is None
     path.unlink()
     click(qtbot, studio.window.banner.action_button)
-    qtbot.waitUntil(lambda: studio.window.banner.text == "It is back.", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.window.banner.text == "It is back.")
     assert path.read_bytes() == b"weights"
     assert form.request.checkpoint == str(path)
 
@@ -352,7 +351,7 @@ def test_an_earlier_run_is_repeated_with_one_click(studio: Studio, qtbot: QtBot)
     assert studio.models.run.activity is Activity.RUNNING
     request = studio.window.run_panel.form.request
     assert (request.seed, request.trials, request.diversity) == (11, 480, 0.45)
-    qtbot.waitUntil(lambda: studio.models.run.progress is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.progress is not None)
 
 
 def test_the_budget_is_judged_by_tasks_and_earlier_runs(studio: Studio) -> None:

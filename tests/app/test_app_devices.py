@@ -28,7 +28,6 @@ from tcl_core.devices import LookAtDevice
 from tcl_core.domain import Failure, Stage
 from tcl_core.events import Crashed
 
-WAIT_MS = 20_000
 PI = "pi.local:9090"
 Open = Callable[[EngineTarget], Studio]
 
@@ -38,7 +37,7 @@ def studio(open_studio: Open, qtbot: QtBot) -> Studio:
     """A studio with its devices in front, and none over the network yet."""
     studio = open_studio(device_samples.looking)
     studio.window.show_panel("devices")
-    qtbot.waitUntil(lambda: not panel(studio).visibleRegion().isEmpty(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not panel(studio).visibleRegion().isEmpty())
     return studio
 
 
@@ -64,7 +63,7 @@ def add(qtbot: QtBot, studio: Studio, address: str) -> None:
     if address in device_samples.LOOKS:
         look = device_samples.LOOKS[address]
         row = studio.models.devices.row_of(address)
-        qtbot.waitUntil(lambda: studio.models.devices.device(row).look == look, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: studio.models.devices.device(row).look == look)
 
 
 def target(studio: Studio) -> str:
@@ -132,9 +131,9 @@ def test_looking_again_says_that_it_looks(studio: Studio, qtbot: QtBot) -> None:
     panel(studio).table.selectRow(2)
     click(qtbot, panel(studio).look_button)
     assert column(studio, DeviceColumn.STATE) == ["free", "looking …", "looking …"]
-    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE)[2] == "free", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE)[2] == "free")
     click(qtbot, panel(studio).look_at_all_button)
-    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE)[2] == "free", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE)[2] == "free")
 
 
 def test_a_removed_device_comes_back_by_undo(studio: Studio, qtbot: QtBot) -> None:
@@ -206,17 +205,17 @@ def test_devices_are_remembered_and_what_was_seen_is_not(open_studio: Open, sett
     qtbot.wait(50)
     assert column(studio, DeviceColumn.STATE) == ["free", "unknown", "unknown"], "nobody has asked"
     studio.window.show_panel("devices")
-    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE) == ["free", "free", "looking …"], timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE) == ["free", "free", "looking …"])
 
 
 def test_a_panel_that_is_in_front_from_the_start_looks(open_studio: Open, settings: Settings, qtbot: QtBot) -> None:
     before = open_studio(device_samples.looking)
     before.window.show_panel("devices")
-    qtbot.waitUntil(lambda: not panel(before).visibleRegion().isEmpty(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not panel(before).visibleRegion().isEmpty())
     before.window.close_unasked()
     settings.devices = (PI,)
     studio = open_studio(device_samples.looking)
-    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE) == ["free", "free"], timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE) == ["free", "free"])
 
 
 def test_the_form_offers_what_is_remembered(studio: Studio, qtbot: QtBot) -> None:
@@ -239,12 +238,12 @@ def test_the_form_offers_what_is_remembered(studio: Studio, qtbot: QtBot) -> Non
 def test_a_device_that_was_tuned_on_by_hand_is_remembered(studio: Studio, settings: Settings, qtbot: QtBot) -> None:
     studio.window.run_panel.form._target.setEditText("cpu@pi.local:9090")
     studio.window.open_requested.emit("/networks/broken.onnx")
-    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text)
     assert settings.devices == (), "it is not known that it can be tuned on"
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: settings.devices == (PI,), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: settings.devices == (PI,))
     assert choices(studio) == ["cpu@pi.local:9090"]
-    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE)[1] == "free", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: column(studio, DeviceColumn.STATE)[1] == "free")
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def test_a_window_that_was_large_for_a_while_has_the_docks_it_had(
     window = studio.window
     if opened:
         window.open_requested.emit(None)
-        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=20_000)
+        qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     window.resize(1280, 800)
     tasks = window.docks["tasks"]
     qtbot.waitUntil(lambda: tasks.height() > 300)

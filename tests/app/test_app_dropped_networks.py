@@ -14,7 +14,6 @@ from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models.run_state import Activity
 
-WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -30,7 +29,7 @@ def test_dropping_an_onnx_file_opens_it(open_studio: Open, qtbot: QtBot) -> None
         Qt.KeyboardModifier.NoModifier,
     )
     studio.window.dropEvent(event)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     assert studio.models.run.opened is not None
     assert studio.models.run.opened.network.name == "dropped"
 

@@ -16,7 +16,6 @@ from app.models.run_request import RunRequest, request_of
 from app.models.run_state import Activity
 from tcl_core.events import Refused
 
-WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -24,7 +23,7 @@ Open = Callable[[EngineTarget], Studio]
 def studio(open_studio: Open, qtbot: QtBot) -> Studio:
     studio = open_studio(studio_engines.playing)
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     return studio
 
 

@@ -24,7 +24,6 @@ from app.models.run_state import Activity, EngineHealth
 from app.settings import Settings
 from app.views.library_actions import LibraryActions
 
-WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -33,7 +32,7 @@ def studio(open_studio: Open, qtbot: QtBot) -> Studio:
     """A studio with the sample open, in a workspace that holds a run of it."""
     studio = open_studio(library_engine.building)
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.library.tuned, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.library.tuned)
     studio.window.show_panel("library")
     return studio
 
@@ -49,7 +48,7 @@ def click(qtbot: QtBot, button: QPushButton) -> None:
 
 def done(qtbot: QtBot, studio: Studio, text: str) -> None:
     """Wait for an announcement that says this, and for the engine to be free."""
-    qtbot.waitUntil(lambda: text in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: text in studio.window.banner.text)
     assert studio.models.run.activity is Activity.READY and not studio.models.library.doing
 
 
@@ -61,14 +60,14 @@ def column(table: object, number: int) -> list[str]:
 def start(qtbot: QtBot, studio: Studio) -> None:
     """A whole run, to its library."""
     studio.window.actions_.start.trigger()
-    qtbot.waitUntil(lambda: "Finished after" in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "Finished after" in studio.window.banner.text)
 
 
 def test_a_network_that_was_never_tuned_says_what_to_do(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     assert actions(studio)._why.text() == "Open a network first."
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     assert "Tune this network first" in actions(studio)._why.text()
     assert not actions(studio).verify_button.isEnabled() and not studio.window.actions_.export.isEnabled()
 
@@ -106,7 +105,7 @@ def test_why_a_rival_is_left_out_is_told_below_the_tables(studio: Studio) -> Non
 def test_a_check_is_stopped(studio: Studio, qtbot: QtBot) -> None:
     studio.library.choose_tolerance(library_engine.HELD_RTOL, 1e-3)
     click(qtbot, actions(studio).verify_button)
-    qtbot.waitUntil(lambda: "compile, check" in studio.models.library.doing, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "compile, check" in studio.models.library.doing)
     assert studio.models.run.activity is Activity.CHECKING
     assert not studio.window.actions_.start.isEnabled() and not actions(studio).export_button.isEnabled()
     assert studio.window.statusBar().currentMessage() == "Building the library: compile, check"
@@ -118,12 +117,12 @@ def test_a_check_is_stopped(studio: Studio, qtbot: QtBot) -> None:
 def test_an_engine_that_dies_in_a_check_leaves_the_window_usable(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(library_engine.building)
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.library.tuned, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.library.tuned)
     studio.library.choose_tolerance(library_engine.FATAL_RTOL, 1e-3)
     studio.library.verify()
-    qtbot.waitUntil(lambda: "SIGKILL" in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "SIGKILL" in studio.window.banner.text)
     assert not studio.models.library.doing
-    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY)
     assert actions(studio).verify_button.isEnabled()
 
 
@@ -264,6 +263,6 @@ def test_a_repeated_run_has_the_whole_configuration(studio: Studio, qtbot: QtBot
     studio.models.checkpoints.set_listing(checkpoint_samples.listing("/w", runs=(replace(past, config=config),)))
     studio.window.run_panel.past_runs.menu().actions()[0].trigger()
     log = studio.models.log
-    qtbot.waitUntil(lambda: log.rowCount() > 0 and "Finished after" in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and "Finished after" in studio.window.banner.text)
     assert repr(replace(config, workspace="/w")) in [log.entry(row).sentence for row in range(log.rowCount())]
     assert actions(studio).tolerance.tolerance == (0.5, 1e-3), "the panel shows what the run is checked to"

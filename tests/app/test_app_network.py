@@ -25,7 +25,6 @@ from app.widgets.graph_geometry import Flow
 from tcl_core.domain import TaskState
 from tcl_core.graphs import NodeKind
 
-WAIT_MS = 20_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 Open = Callable[[EngineTarget], Studio]
@@ -292,7 +291,7 @@ def test_the_minimap_rests_between_pictures(panel: NetworkPanel, models: StudioM
     models.tasks.set_states(states)
     minimap.grab()
     assert minimap._picture.cacheKey() == first and minimap._due
-    qtbot.waitUntil(lambda: minimap._picture.cacheKey() != first, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: minimap._picture.cacheKey() != first)
     panel.view.fit()
     assert not minimap.isVisible()
     last = minimap._picture.cacheKey()
@@ -343,7 +342,7 @@ def test_selection_is_one_in_all_panels(open_studio: Open, qtbot: QtBot) -> None
     studio = open_studio(studio_engines.playing)
     window = studio.window
     window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     window.show_panel("network")
     network = window.network_panel
     assert "1 thing noticed" in network._summary.text()
@@ -364,7 +363,7 @@ def test_selection_is_one_in_all_panels(open_studio: Open, qtbot: QtBot) -> None
 def test_a_task_that_the_filter_hides_is_selected_everywhere_else(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     window, (shown, hidden) = studio.window, recorded_run.tasks()[:2]
     window.task_panel.select_task(shown.key)
     window.task_panel._filter.setText(shown.name)
@@ -378,7 +377,7 @@ def test_a_run_with_another_target_or_shapes_brings_its_own_graph_and_report(ope
     studio = open_studio(studio_engines.telling)
     window, models = studio.window, studio.models
     window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: models.run.activity is Activity.READY)
     workspace = window.run_panel.form.request.workspace
     window.actions_.start.trigger()
     tasks = tuple(replace(task, key=f"other {task.key}", name=f"other_{task.name}") for task in recorded_run.tasks())

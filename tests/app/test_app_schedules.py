@@ -23,7 +23,6 @@ from app.schedule_controller import ScheduleController
 from tcl_core.domain import ImportReport
 from tcl_core.schedule_events import ScheduleInspected, ScheduleRefused
 
-WAIT_MS = 20_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 Open = Callable[[EngineTarget], Studio]
@@ -45,7 +44,7 @@ def answered(studio: Studio) -> bool:
 
 def test_a_point_of_the_plots_opens_here(studio: Studio, qtbot: QtBot) -> None:
     studio.window.plots_panel.record_selected.emit(summary(studio))
-    qtbot.waitUntil(lambda: answered(studio), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: answered(studio))
     panel = studio.window.schedules_panel
     assert panel.isVisible() and panel.left.title.text().startswith("fused_matmul_add_gelu")
     view = studio.models.schedules.chosen.view
@@ -58,23 +57,23 @@ def test_the_best_of_the_selected_task_opens_and_is_compared_with_what_is_pinned
     window.task_panel.table.selectRow(0)
     panel = window.schedules_panel
     panel.best_button.click()
-    qtbot.waitUntil(lambda: answered(studio), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: answered(studio))
     assert "the best of its task" in panel.left.facts.text()
     panel.pin_button.click()
     panel.compare_chosen.emit(Compare.PINNED)
     window.record_selected.emit(summary(studio))
-    qtbot.waitUntil(lambda: schedules.chosen.score is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: schedules.chosen.score is not None)
     assert panel.right.isVisible() and "the best of its task" in panel.right.facts.text()
     assert "the best of its task" not in panel.left.facts.text()
     panel.compare_chosen.emit(Compare.BEST)
-    qtbot.waitUntil(lambda: schedules.other is not None and schedules.other.score is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: schedules.other is not None and schedules.other.score is not None)
     assert panel.status.text()
 
 
 def test_a_refusal_is_a_sentence_in_the_panel_and_disturbs_nothing(studio: Studio, qtbot: QtBot) -> None:
     studio.window.record_selected.emit(summary(studio, sketch=99))
     schedules = studio.models.schedules
-    qtbot.waitUntil(lambda: bool(schedules.chosen.problem), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: bool(schedules.chosen.problem))
     assert studio.window.schedules_panel.left.remarks.text() == "There is no such record."
     assert not schedules.chosen.waiting and studio.models.run.activity is Activity.READY
 
@@ -82,22 +81,22 @@ def test_a_refusal_is_a_sentence_in_the_panel_and_disturbs_nothing(studio: Studi
 def test_an_engine_that_dies_answers_nothing_and_the_next_one_does(studio: Studio, qtbot: QtBot) -> None:
     studio.window.record_selected.emit(summary(studio, sketch=98))
     schedules = studio.models.schedules
-    qtbot.waitUntil(lambda: "was lost" in schedules.chosen.problem, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "was lost" in schedules.chosen.problem)
     studio.window.record_selected.emit(summary(studio))
-    qtbot.waitUntil(lambda: answered(studio), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: answered(studio))
 
 
 def test_another_network_closes_the_record(studio: Studio, qtbot: QtBot) -> None:
     studio.window.record_selected.emit(summary(studio))
-    qtbot.waitUntil(lambda: answered(studio), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: answered(studio))
     studio.window.open_requested.emit("other.onnx")
-    qtbot.waitUntil(lambda: studio.models.schedules.chosen.view is None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.schedules.chosen.view is None)
     assert studio.window.schedules_panel._stack.currentIndex() == 0
 
 
 def test_another_platform_closes_the_record(studio: Studio, qtbot: QtBot) -> None:
     studio.window.record_selected.emit(summary(studio))
-    qtbot.waitUntil(lambda: answered(studio), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: answered(studio))
     studio.controller.platform_left.emit()
     assert studio.models.schedules.chosen.view is None
     assert studio.window.schedules_panel._stack.currentIndex() == 0

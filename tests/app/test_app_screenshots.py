@@ -16,7 +16,6 @@ from app.jobs.engine_process import EngineTarget
 from app.screenshots import Photographer
 
 Open = Callable[[EngineTarget], Studio]
-WAIT_MS = 60_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 
@@ -30,7 +29,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 def photograph(studio: Studio, out: Path, qtbot: QtBot) -> Photographer:
     photographer = Photographer(studio, out, 0.001, str(out / "w"), lambda _: None)
     photographer.begin()
-    qtbot.waitUntil(lambda: not studio.window.isVisible(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not studio.window.isVisible())
     return photographer
 
 

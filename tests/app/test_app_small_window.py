@@ -19,7 +19,6 @@ from app.views.plots_panel import Left, Right
 from app.widgets.copy_table import CopyTable
 from app.widgets.parts import ElidedLabel
 
-WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -36,7 +35,6 @@ def test_every_plot_is_named(small: Studio, qtbot: QtBot) -> None:
         tabs = card.tabs
         qtbot.waitUntil(
             lambda tabs=tabs: tabs.width() >= sum(tabs.tabRect(number).width() for number in range(tabs.count())),
-            timeout=WAIT_MS,
         )
     assert plots._choice.shown == "All tasks" and plots._horizontal.shown == "over time"
 
@@ -47,7 +45,7 @@ def test_a_legend_has_its_room_before_the_words_beside_it(small: Studio, qtbot: 
         card.show_page(page)
         legend = card._footers.currentWidget().layout().itemAt(0).widget()
         assert isinstance(legend, ElidedLabel)
-        qtbot.waitUntil(lambda legend=legend: legend.isVisible() and legend.shown == legend.text(), timeout=WAIT_MS)
+        qtbot.waitUntil(lambda legend=legend: legend.isVisible() and legend.shown == legend.text())
 
 
 @pytest.mark.parametrize(
@@ -58,7 +56,7 @@ def test_no_panel_scrolls_to_the_side(small: Studio, qtbot: QtBot, name: str) ->
     small.window.show_panel(name)
     area = small.window.docks[name].widget()
     assert isinstance(area, QScrollArea)
-    qtbot.waitUntil(lambda: area.isVisible() and area.widget().width() <= area.viewport().width(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: area.isVisible() and area.widget().width() <= area.viewport().width())
     assert area.horizontalScrollBar().maximum() == 0
 
 
@@ -70,9 +68,9 @@ def test_no_table_scrolls_to_the_side_and_all_columns_are_there_in_the_usual_win
     window.task_panel.select_task(recorded_what_if.TASK.key)
     window.show_panel("what-if")
     window.what_if_panel.best_button.click()
-    qtbot.waitUntil(lambda: small.models.what_if.answer is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: small.models.what_if.answer is not None)
     small.schedules.open_best()
-    qtbot.waitUntil(lambda: not small.models.schedules.chosen.waiting, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not small.models.schedules.chosen.waiting)
     library = window.library_panel
     for name, table, hidden in (
         ("tasks", window.task_panel.table, ["MFLOP", "FLOP/byte", "GFLOP/s"]),
@@ -87,12 +85,12 @@ def test_no_table_scrolls_to_the_side_and_all_columns_are_there_in_the_usual_win
         window.show_panel(name)
         if name == "library":
             library.tabs.setCurrentWidget(table)
-        qtbot.waitUntil(lambda table=table: table.isVisible() and sideways(table) == 0, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda table=table: table.isVisible() and sideways(table) == 0)
         if isinstance(table, CopyTable):
-            qtbot.waitUntil(lambda table=table, hidden=hidden: gone(table) == hidden, timeout=WAIT_MS)
+            qtbot.waitUntil(lambda table=table, hidden=hidden: gone(table) == hidden)
     window.resize(1280, 800)
     window.show_panel("tasks")
-    qtbot.waitUntil(lambda: gone(window.task_panel.table) == [], timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: gone(window.task_panel.table) == [])
     assert sideways(window.task_panel.table) == 0
 
 
@@ -109,9 +107,9 @@ def gone(table: CopyTable) -> list[str]:
 def test_what_is_looked_for_in_the_network_can_be_read(small: Studio, qtbot: QtBot) -> None:
     panel = small.window.network_panel
     small.window.show_panel("network")
-    qtbot.waitUntil(panel.search.isVisible, timeout=WAIT_MS)
+    qtbot.waitUntil(panel.search.isVisible)
     words = panel.search.fontMetrics().horizontalAdvance(panel.search.placeholderText())
-    qtbot.waitUntil(lambda: panel.search.width() > words + 20, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: panel.search.width() > words + 20)
 
 
 def test_decisions_have_more_room_than_the_words_beside_them(small: Studio, qtbot: QtBot) -> None:
@@ -119,12 +117,12 @@ def test_decisions_have_more_room_than_the_words_beside_them(small: Studio, qtbo
     window.task_panel.select_task(recorded_what_if.TASK.key)
     window.show_panel("what-if")
     window.what_if_panel.best_button.click()
-    qtbot.waitUntil(lambda: small.models.what_if.answer is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: small.models.what_if.answer is not None)
     panel = window.what_if_panel
     panel.card.rank.setText("no other record to rank it among")
     words = panel.card.rank.fontMetrics().horizontalAdvance(panel.card.rank.text())
     assert panel.card.minimumSizeHint().width() < words, "they are broken into lines"
-    qtbot.waitUntil(lambda: panel.decisions.width() > panel.card.width(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: panel.decisions.width() > panel.card.width())
 
 
 @pytest.mark.parametrize("width", [1024, 1280])
@@ -132,11 +130,11 @@ def test_no_time_of_the_library_is_cut_short(small: Studio, qtbot: QtBot, width:
     small.window.resize(width, 800)
     small.window.show_panel("library")
     table = small.window.library_panel.times
-    qtbot.waitUntil(table.isVisible, timeout=WAIT_MS)
+    qtbot.waitUntil(table.isVisible)
     for column in range(table.model().columnCount()):
         assert table.isColumnHidden(column) or table.columnWidth(column) >= table.sizeHintForColumn(column)
     if width == 1280:
-        qtbot.waitUntil(lambda: sideways(table) == 0 and gone(table) == [], timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: sideways(table) == 0 and gone(table) == [])
 
 
 def test_all_of_the_library_is_in_the_usual_window(small: Studio, qtbot: QtBot) -> None:
@@ -149,7 +147,7 @@ def test_all_of_the_library_is_in_the_usual_window(small: Studio, qtbot: QtBot) 
     panel = window.library_panel
     panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime " * 2)
     panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
-    qtbot.waitUntil(lambda: panel.times.isVisible() and area.verticalScrollBar().maximum() == 0, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: panel.times.isVisible() and area.verticalScrollBar().maximum() == 0)
 
 
 def test_in_a_low_window_no_words_of_the_library_lie_on_its_table(small: Studio, qtbot: QtBot) -> None:
@@ -160,8 +158,8 @@ def test_in_a_low_window_no_words_of_the_library_lie_on_its_table(small: Studio,
     assert isinstance(area, QScrollArea)
     panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime")
     panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
-    qtbot.waitUntil(lambda: panel.times.isVisible() and whole(panel._coverage), timeout=WAIT_MS)
-    qtbot.waitUntil(lambda: panel.tabs.geometry().bottom() < panel._coverage.geometry().top(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: panel.times.isVisible() and whole(panel._coverage))
+    qtbot.waitUntil(lambda: panel.tabs.geometry().bottom() < panel._coverage.geometry().top())
     assert area.verticalScrollBar().maximum() > 0
 
 
@@ -171,12 +169,12 @@ def test_in_a_low_window_the_words_of_a_prediction_scroll(small: Studio, qtbot: 
     window.task_panel.select_task(recorded_what_if.TASK.key)
     window.show_panel("what-if")
     window.what_if_panel.best_button.click()
-    qtbot.waitUntil(lambda: small.models.what_if.answer is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: small.models.what_if.answer is not None)
     card = window.what_if_panel.card
     card.rank.setText("no other record to rank it among")
-    qtbot.waitUntil(lambda: card.words.verticalScrollBar().maximum() > 0, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: card.words.verticalScrollBar().maximum() > 0)
     shown = [part for part in (card.rank, card.score, card.alike, card.measured, card.reason) if part.isVisible()]
-    qtbot.waitUntil(lambda: all(map(whole, shown)), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: all(map(whole, shown)))
     assert card.visibleRegion().contains(card.measure_button.geometry())
 
 
@@ -189,7 +187,7 @@ def test_in_a_low_window_what_is_said_of_a_device_has_room(small: Studio, qtbot:
     panel._sentence.setText("Nobody listens at pi.local:9090: see that it is on and in this network. " * 5)
     panel.refuse("“bad address” is no address of a device: write HOST:PORT of a device server. " * 2)
     qtbot.waitUntil(lambda: panel._card.isVisible() and whole(panel._sentence) and whole(panel._refusal))
-    qtbot.waitUntil(lambda: panel.table.geometry().bottom() < panel._card.geometry().top(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: panel.table.geometry().bottom() < panel._card.geometry().top())
 
 
 def whole(words: QLabel) -> bool:
@@ -203,5 +201,5 @@ def test_all_of_a_checkpoint_is_in_the_usual_window(small: Studio, qtbot: QtBot)
     small.models.checkpoints.set_listing(checkpoint_samples.listing("/w"))
     window.show_panel("checkpoints")
     table = window.checkpoints_panel.table
-    qtbot.waitUntil(lambda: table.isVisible() and table.horizontalScrollBar().maximum() == 0, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: table.isVisible() and table.horizontalScrollBar().maximum() == 0)
     assert table.columnWidth(CheckpointColumn.PLATFORM) >= 70

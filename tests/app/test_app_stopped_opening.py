@@ -20,7 +20,6 @@ from app.models.run_request import request_of
 from app.models.run_state import Activity, EngineHealth
 from tcl_core import events
 
-WAIT_MS = 20_000
 LARGE = "/networks/large.onnx"
 Open = Callable[[EngineTarget], Studio]
 
@@ -44,10 +43,10 @@ def test_stop_leaves_off_opening_and_another_network_can_be_opened(
     window, run = studio.window, studio.models.run
     if earlier is not None:
         window.open_requested.emit(f"/networks/{earlier}.onnx")
-        qtbot.waitUntil(lambda: run.activity is Activity.READY, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: run.activity is Activity.READY)
     title = window.windowTitle()
     window.open_requested.emit(LARGE)
-    qtbot.waitUntil(lambda: studio.models.log.rowCount() > 0, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.log.rowCount() > 0)
     assert run.activity is Activity.OPENING
     assert window.run_panel._stop.toolTip().startswith("Stop opening")
     stop(qtbot, studio)
@@ -57,7 +56,7 @@ def test_stop_leaves_off_opening_and_another_network_can_be_opened(
     assert not window.actions_.stop.isEnabled() and window.actions_.open.isEnabled()
     assert window.banner.isVisible() and "Opening large.onnx was stopped." in window.banner.text
     window.open_requested.emit("/networks/other.onnx")
-    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.name == "other", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.name == "other")
     assert run.activity is Activity.READY and run.engine is EngineHealth.READY
     log = studio.models.log
     assert {log.entry(row).kind for row in range(log.rowCount())} == {EntryKind.NOTICE}
@@ -71,14 +70,14 @@ def test_a_network_that_takes_long_is_left_off_for_another(
     window, run, log = studio.window, studio.models.run, studio.models.log
     if earlier is not None:
         window.open_requested.emit(f"/networks/{earlier}.onnx")
-        qtbot.waitUntil(lambda: run.activity is Activity.READY, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: run.activity is Activity.READY)
     window.open_requested.emit(LARGE)
-    qtbot.waitUntil(lambda: log.rowCount() > 0, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: log.rowCount() > 0)
     engine = studio.engine.engine_pid
     window.open_requested.emit("/networks/other.onnx")
     assert run.activity is Activity.OPENING and run.opening_name == "other.onnx"
     assert not window.banner.isVisible(), "nobody asked for a stop"
-    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.name == "other", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.name == "other")
     assert run.activity is Activity.READY and run.engine is EngineHealth.READY
     assert studio.engine.engine_pid != engine
     sentences = [log.entry(row).sentence for row in range(log.rowCount())]

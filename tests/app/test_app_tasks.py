@@ -19,13 +19,12 @@ from app.models.task_table import KEY_ROLE
 from app.views.task_panel import TaskPanel
 from app.widgets.limit_delegate import TrialsBox
 
-WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
 def open_sample(qtbot: QtBot, studio: Studio) -> None:
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
 
 
 def test_a_filter_that_matches_nothing_says_so(open_studio: Open, qtbot: QtBot) -> None:
@@ -89,7 +88,7 @@ def test_a_run_is_asked_for_the_ticked_tasks(open_studio: Open, qtbot: QtBot) ->
     panel.table.actions()[0].trigger()
     studio.window.actions_.start.trigger()
     log = studio.models.log
-    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == f"tunes {key}", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == f"tunes {key}")
 
 
 def budget_box(panel: TaskPanel) -> TrialsBox:
@@ -111,7 +110,7 @@ def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio:
         qtbot.keyClick(box, Qt.Key.Key_Delete)
         qtbot.keyClicks(box, text)
         qtbot.keyClick(box, Qt.Key.Key_Return)
-        qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None)
 
     panel.select_task(key)
     panel.table.actions()[0].trigger()
@@ -119,7 +118,7 @@ def test_a_tasks_budget_is_typed_into_the_table_and_reaches_the_run(open_studio:
     studio.window.actions_.start.trigger()
     log = studio.models.log
     said = f"tunes {key}, {key} at most 40"
-    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == said, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == said)
     type_budget("")
     assert studio.models.tasks.task_trials == ()
 
@@ -134,7 +133,7 @@ def test_a_start_takes_the_budget_that_is_being_typed(open_studio: Open, qtbot: 
     studio.window.actions_.start.trigger()
     assert studio.controller._config is not None
     assert studio.controller._config.budget.task_trials == ((key, 48),)
-    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None)
     panel.keep_budget()
     assert studio.models.tasks.task_trials == ((key, 48),)
 
@@ -150,7 +149,7 @@ def test_a_budget_can_be_typed_while_the_table_changes(open_studio: Open, qtbot:
         tasks.update_state(replace(state, trials=trials))
         tasks.flush()
     qtbot.keyClick(box, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: panel.table.findChild(TrialsBox) is None)
     assert tasks.task_trials == ((state.task.key, 128),)
 
 
@@ -178,6 +177,6 @@ def test_a_long_name_leaves_room_for_the_facts_and_the_filter(open_studio: Open,
     studio.models.run.opened = replace(opened, network=network)
     studio.window.resize(1024, 700)
     studio.models.run.announce()
-    qtbot.waitUntil(lambda: "…" in panel._name.shown, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "…" in panel._name.shown)
     assert panel._facts.shown == panel._facts.text()
     assert panel._filter.width() >= 130

@@ -26,7 +26,6 @@ from app.style_sheet import style_sheet
 from app.text_scale import text_scale
 from app.tokens import LIGHT
 
-WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -73,7 +72,7 @@ def test_a_picture_beside_larger_text_is_larger(qapp: QApplication, large: float
 def test_large_text_widens_the_run_panel_columns_and_buttons(open_studio: Open, qtbot: QtBot) -> None:
     window = open_studio(studio_engines.playing).window
     (area,) = window.run_panel.findChildren(QScrollArea)
-    qtbot.waitUntil(lambda: area.widget().width() <= area.viewport().width(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: area.widget().width() <= area.viewport().width())
     table = window.task_panel.table
     header = table.horizontalHeader()
     for column in TaskColumn:

@@ -22,7 +22,6 @@ from tcl_core.domain import ImportReport, Source
 from tcl_core.events import EngineReady, Finished
 from tcl_core.what_if_events import MeasureWhatIf, OpenWhatIf, ScoreWhatIf, WhatIfRefused
 
-WAIT_MS = 20_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 Open = Callable[[EngineTarget], Studio]
@@ -35,7 +34,7 @@ def studio(tuned_studio: Open, qtbot: QtBot) -> Studio:
     studio.controller.panel_wanted.emit("what-if")
     studio.window.task_panel.task_selected.emit(recorded.TASK.key)
     studio.window.what_if_panel.first_button.click()
-    qtbot.waitUntil(lambda: studio.models.what_if.answer is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.what_if.answer is not None)
     return studio
 
 
@@ -44,17 +43,17 @@ def test_a_change_is_predicted_measured_and_opened_in_schedules(studio: Studio, 
     assert panel.isVisible()
     what_if.turn(2, (0,))
     assert what_if.answer is None
-    qtbot.waitUntil(lambda: what_if.answer is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: what_if.answer is not None)
     before = len(studio.models.scores.records)
     panel.card.measure_button.click()
     assert what_if.measuring
-    qtbot.waitUntil(lambda: what_if.made.rowCount() == 1, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: what_if.made.rowCount() == 1)
     assert len(studio.models.scores.records) == before + 1
     summary = studio.models.scores.records.summary(before)
     assert summary.source is Source.PERSON and summary.candidate == recorded.turned(2, (0,))
     panel.table.selectRow(0)
     panel.open_button.click()
-    qtbot.waitUntil(lambda: studio.models.schedules.chosen.view is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.schedules.chosen.view is not None)
     view = studio.models.schedules.chosen.view
     assert view is not None and view.record.candidate == recorded.turned(2, (0,))
     studio.window.schedules_panel.what_if_button.click()
@@ -65,10 +64,10 @@ def test_a_refusal_is_a_sentence_and_another_network_closes_the_record(studio: S
     what_if = studio.models.what_if
     studio.window.task_panel.task_selected.emit(recorded_run.tasks()[1].key)
     studio.window.what_if_panel.best_button.click()
-    qtbot.waitUntil(lambda: what_if.problem == "There is no such record.", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: what_if.problem == "There is no such record.")
     assert not what_if.opening
     studio.window.open_requested.emit("other.onnx")
-    qtbot.waitUntil(lambda: what_if.desk is None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: what_if.desk is None)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_the_first_task_with_decisions_is_turned(qtbot: QtBot) -> None:
     )
     studio: Any = SimpleNamespace(window=window, models=SimpleNamespace(what_if=desks))
     bench = WhatIfBench(studio)
-    with qtbot.waitSignal(bench.done, timeout=5000) as told:
+    with qtbot.waitSignal(bench.done) as told:
         bench.start()
     assert desks.rows == [0, 1]
     assert desks.turned == TURNS

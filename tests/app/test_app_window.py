@@ -20,14 +20,13 @@ from app.settings import Settings
 from app.theme import Scheme
 from app.tokens import DARK, LIGHT
 
-WAIT_MS = 20_000
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 OFFSCREEN = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 Open = Callable[[EngineTarget], Studio]
 
 
 def until(qtbot: QtBot, studio: Studio, activity: Activity) -> None:
-    qtbot.waitUntil(lambda: studio.models.run.activity is activity, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is activity)
 
 
 def open_sample(qtbot: QtBot, studio: Studio, path: str | None = None) -> None:
@@ -38,7 +37,7 @@ def open_sample(qtbot: QtBot, studio: Studio, path: str | None = None) -> None:
 def start(qtbot: QtBot, studio: Studio) -> None:
     open_sample(qtbot, studio)
     studio.window.actions_.start.trigger()
-    qtbot.waitUntil(lambda: studio.models.run.progress is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.progress is not None)
 
 
 def test_opening_a_network_shows_its_tasks(open_studio: Open, qtbot: QtBot, settings: Settings) -> None:
@@ -62,7 +61,7 @@ def test_recent_networks_are_opened_again_or_forgotten(open_studio: Open, qtbot:
         network.trigger()
     assert wish.args == ["/networks/resnet.onnx"]
     clear.trigger()
-    qtbot.waitUntil(lambda: not menu.isEnabled(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not menu.isEnabled())
     assert settings.recent == ()
 
 
@@ -73,7 +72,7 @@ def test_a_recent_network_far_down_is_named_as_far_as_there_is_room(
     settings.add_recent(path)
     window = open_studio(studio_engines.playing).window
     (link,) = (button for button in window.start_page.findChildren(QPushButton) if button.toolTip() == path)
-    qtbot.waitUntil(lambda: link.width() > 300, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: link.width() > 300)
     assert link.text().startswith("r&&d.onnx") and "…" in link.text()
     assert link.sizeHint().width() <= link.width()
     with qtbot.waitSignal(window.open_requested) as wish:
@@ -85,7 +84,7 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot, monkeypa
     studio = open_studio(studio_engines.playing)
     models, window = studio.models, studio.window
     qtbot.mouseClick(window.start_page.sample_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: models.library.report is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: models.library.report is not None)
     until(qtbot, studio, Activity.READY)
     assert sum(state.trials for state in models.tasks.states) == 160
     assert models.failures.total == sum(state.failures for state in models.tasks.states) > 0
@@ -113,7 +112,7 @@ def test_a_whole_run_fills_every_panel(open_studio: Open, qtbot: QtBot, monkeypa
     sentences = [models.log.entry(row).sentence for row in range(models.log.rowCount())]
     assert any("No C compiler" in sentence for sentence in sentences)
     window.export_requested.emit("/exports/here")
-    qtbot.waitUntil(lambda: "Exported to /exports/here" in window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "Exported to /exports/here" in window.banner.text)
 
 
 def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot) -> None:
@@ -125,9 +124,9 @@ def test_pause_resume_and_stop_reach_the_engine(open_studio: Open, qtbot: QtBot)
     window.actions_.hold.trigger()
     assert run.activity is Activity.PAUSED
     assert window.actions_.hold.text() == "&Resume"
-    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == "PauseRun", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: log.rowCount() > 0 and log.entry(0).sentence == "PauseRun")
     window.actions_.hold.trigger()
-    qtbot.waitUntil(lambda: log.entry(0).sentence == "ResumeRun", timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: log.entry(0).sentence == "ResumeRun")
     window.actions_.stop.trigger()
     assert run.activity is Activity.STOPPING
     until(qtbot, studio, Activity.READY)
@@ -151,12 +150,12 @@ def test_deaf_engine_is_ended_and_the_run_can_be_continued(open_studio: Open, qt
     studio = open_studio(studio_engines.deaf)
     open_sample(qtbot, studio)
     studio.window.actions_.start.trigger()
-    qtbot.waitUntil(lambda: studio.models.log.rowCount() > 1, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.log.rowCount() > 1)
     studio.window.actions_.stop.trigger()
     until(qtbot, studio, Activity.READY)
     assert "did not obey a stop within 2 s" in studio.window.banner.text
     assert studio.window.banner.action_button.text() == "Continue the run"
-    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY)
     studio.window.banner.action_button.click()
     assert studio.models.run.activity is Activity.RUNNING
 
@@ -165,26 +164,26 @@ def test_crash_is_shown_and_a_new_engine_comes_up(open_studio: Open, qtbot: QtBo
     studio = open_studio(studio_engines.crashing)
     open_sample(qtbot, studio)
     studio.window.actions_.start.trigger()
-    qtbot.waitUntil(lambda: "SIGKILL" in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "SIGKILL" in studio.window.banner.text)
     assert "Everything measured is kept" in studio.window.banner.text
     assert studio.models.run.activity is Activity.READY
     assert sum(state.trials for state in studio.models.tasks.states) > 0, "what was measured stays on screen"
-    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.READY)
     assert studio.engine.generation == 2
 
 
 def test_engine_that_cannot_start_offers_another_try(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.stillborn)
-    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.DOWN, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.engine is EngineHealth.DOWN)
     assert "status 3" in studio.window.banner.text
     studio.window.banner.action_button.click()
-    qtbot.waitUntil(lambda: studio.models.log.rowCount() == 2, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.log.rowCount() == 2)
 
 
 def test_refusal_is_a_sentence_in_a_panel(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     studio.window.open_requested.emit("/networks/broken.onnx")
-    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text)
     assert studio.models.run.activity is Activity.IDLE
     assert studio.models.log.entry(0).kind == "refused"
 
@@ -195,9 +194,9 @@ def test_fixed_inputs_of_a_file_that_could_not_be_opened_are_not_the_networks(op
     fixed = FixedInputs(shapes=(("x", (1, 8)),), values=(("rate", (2.0,)),))
     form.set_fixed(fixed)
     studio.controller.open_network("/networks/good.onnx", fixed=fixed)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     studio.controller.open_network("/networks/broken.onnx")
-    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text)
     form.set_fixed(FixedInputs(shapes=(("y", (2, 2)),)))
     studio.window.actions_.start.trigger()
     assert studio.controller._config is not None
@@ -209,7 +208,7 @@ def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: 
     studio = open_studio(studio_engines.slow_to_open)
     for name in ("first", "second", "third"):
         studio.controller.open_network(f"/networks/{name}.onnx")
-    qtbot.waitUntil(lambda: studio.models.run.opened is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.opened is not None)
     assert studio.models.run.opened is not None
     assert studio.models.run.opened.network.name == "third"
 
@@ -218,7 +217,7 @@ def test_a_run_of_the_sample_is_not_one_of_the_network_wished_for_next(open_stud
     studio = open_studio(studio_engines.slow_to_open)
     studio.controller.tune_sample(RunRequest())
     studio.controller.open_network("/networks/other.onnx")
-    qtbot.waitUntil(lambda: studio.models.run.opened is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.opened is not None)
     assert studio.models.run.activity is Activity.READY, "nobody asked for a run of it"
     studio.controller.open_network("/networks/third.onnx")
     studio.controller.tune_sample(RunRequest())
@@ -242,7 +241,7 @@ def test_closing_during_a_run_asks_once(open_studio: Open, qtbot: QtBot) -> None
     window.close()
     assert window.question is not None
     _press(window.question, "Stop and close")
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not window.isVisible())
     assert studio.engine.isFinished()
 
 

@@ -11,12 +11,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from tcl_core import engine
 from tcl_core.config import Budget, RunConfig
 from tcl_core.events import Event, Quit
-
-WAIT_S = 60.0
 
 
 class Served:
@@ -33,7 +32,7 @@ class Served:
         """Every event up to the first of a kind."""
         pipe = pipe or self.pipe
         events: list[Event] = []
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             if pipe.poll(1.0):
                 events.append(pipe.recv())

@@ -59,7 +59,7 @@ def candidates_until(process: subprocess.Popen[str], count: int) -> int:
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=150)
+    out, err = process.communicate()
     return process.returncode, out, err
 
 

@@ -26,7 +26,6 @@ from app.views.checkpoints_panel import CheckpointsPanel
 from tcl_core.evaluation_events import EvaluateCheckpoints
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
-WAIT_MS = 20_000
 WORKSPACE = "/workspaces/sample"
 SECOND, FIRST = checkpoint_samples.checkpoints()[0], checkpoint_samples.checkpoints()[3]
 
@@ -137,17 +136,17 @@ def test_an_evaluation_is_a_job_with_steps_that_can_be_stopped(
     studio = open_studio(checkpoint_samples.teaching)
     studio.window.open_requested.emit(None)
     view = studio.window.checkpoints_panel
-    qtbot.waitUntil(lambda: view.table.model().rowCount() == 5, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: view.table.model().rowCount() == 5)
     studio.window.show_panel("checkpoints")
     view.pages.setCurrentWidget(view.evaluation)
     view.table.selectRow(3)
     view.evaluation.lineage.setChecked(True)
     qtbot.mouseClick(view.evaluation.evaluate_button, Qt.MouseButton.LeftButton)
     assert studio.models.run.activity is Activity.TEACHING
-    qtbot.waitUntil(lambda: "3 of 6 done" in view.progress.text, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: "3 of 6 done" in view.progress.text)
     assert "epyc-learned on AMD EPYC" in view.progress.text and not studio.models.training.training
     qtbot.mouseClick(view.progress.stop_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: studio.models.evaluation.result is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.evaluation.result is not None)
     assert studio.models.run.activity is Activity.READY and not view.progress.isVisible()
     assert studio.window.banner.text.startswith("Stopped: evaluated 2 checkpoints on 3 platforms")
     studio.checkpoints.set_workspace("/workspaces/another")
@@ -220,7 +219,7 @@ def test_what_is_asked_names_the_workspace(
     open_studio: Callable[[EngineTarget], Studio], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     studio = open_studio(checkpoint_samples.teaching)
-    qtbot.waitUntil(lambda: not studio.models.run.checkpoints_held, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: not studio.models.run.checkpoints_held)
     sent: list[object] = []
     with monkeypatch.context() as patch:
         patch.setattr(studio.engine, "send", sent.append)

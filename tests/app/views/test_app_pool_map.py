@@ -27,7 +27,6 @@ from app.widgets.plot_card import Saving
 from tcl_core.domain import Rationale
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
-WAIT_MS = 20_000
 CHOSEN, SIZE, MEASURED = recorded_pool.CHOSEN, recorded_pool.SIZE, recorded_pool.MEASURED
 
 
@@ -167,7 +166,7 @@ def test_a_run_shows_its_maps_and_a_click_opens_the_schedule(
 ) -> None:
     studio = open_studio(studio_engines.inspecting)
     studio.controller.tune_sample(RunRequest())
-    qtbot.waitUntil(lambda: studio.models.library.report is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.library.report is not None)
     studio.engine.events.emit((recorded_pool.mapped(),))
     plots = studio.window.plots_panel
     plots.left.show_page(Left.POOL)
@@ -177,5 +176,5 @@ def test_a_run_shows_its_maps_and_a_click_opens_the_schedule(
     qtbot.keyClick(plot, Qt.Key.Key_End)
     assert picker.current == SIZE + MEASURED - 1
     qtbot.keyClick(plot, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: studio.models.schedules.chosen.view is not None, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.schedules.chosen.view is not None)
     assert studio.models.schedules.chosen.view.record.candidate.task_key == recorded_pool.TASK.key

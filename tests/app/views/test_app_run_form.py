@@ -16,7 +16,6 @@ from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models.run_state import Activity
 
-WAIT_MS = 20_000
 Open = Callable[[EngineTarget], Studio]
 
 
@@ -45,7 +44,7 @@ def test_a_target_is_chosen_or_written(open_studio: Open) -> None:
 def test_a_target_on_no_address_is_told_in_the_form(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.playing)
     studio.window.open_requested.emit(None)
-    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     form, start = studio.window.run_panel.form, studio.window.actions_.start
     form._target.setEditText("cpu@nowhere")
     assert form._problem.isVisible() and '"nowhere" is no address of a device' in form._problem.text()
