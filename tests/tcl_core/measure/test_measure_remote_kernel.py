@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -73,7 +74,8 @@ def test_no_session_outlives_a_server_that_is_killed(own_device: str) -> None:
     try:
         assert all_gone([own_process])
     finally:
-        own_process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # as it should
+            own_process.kill()
     with socket.create_server(("127.0.0.1", parse_address(own_device).port)):  # nobody holds its port
         del session
 
