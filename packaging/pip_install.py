@@ -99,6 +99,7 @@ def _pip_install(python: Path, arguments: list[str], lock: int | None) -> None:
         "--disable-pip-version-check",
         "--no-input",
         "--prefer-binary",
+        "--no-color",  # `explain` reads it, and FORCE_COLOR colours even a pipe
     ]
     last_lines: deque[str] = deque(maxlen=60)
     process = subprocess.Popen(

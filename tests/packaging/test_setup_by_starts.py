@@ -250,6 +250,20 @@ def test_no_registry_is_one_sentence(checkout):
     assert checkout.start("tune").returncode == 7
 
 
+def test_what_there_is_no_build_of_is_named_plainly_where_colours_are_asked_for(checkout):
+    project = checkout.root / "pyproject.toml"
+    text = project.read_text()
+    project.write_text(text.replace("tinypackage==1.0", "tinypackage==2.0"))
+    coloured = Checkout(checkout.root, checkout.venv, checkout.environ | {"FORCE_COLOR": "1"})
+
+    refused = coloured.start("tune")
+    project.write_text(text)
+
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("pip finds no build of tinypackage==2.0 for Python")
+    assert checkout.start("tune").returncode == 7
+
+
 def test_interrupted_it_exits_130_and_goes_on_later(checkout, registry):
     shutil.rmtree(checkout.site_packages / "tinypackage-1.0.dist-info")
     checkout.forget()
