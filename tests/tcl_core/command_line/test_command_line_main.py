@@ -211,6 +211,11 @@ def test_a_full_disk_behind_the_output_is_no_bug(options: list[str], tmp_path: P
         assert subprocess.run(line, stdout=full, stderr=full, check=False).returncode == BAD_INPUT
 
 
+def log_named(text: str) -> Path:
+    """In a folder whose name may have blanks."""
+    return Path(text.strip().removesuffix(".").partition("the details are in ")[2])
+
+
 def test_a_file_of_ours_that_is_gone_is_a_bug(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,8 +224,7 @@ def test_a_file_of_ours_that_is_gone_is_a_bug(
 
     monkeypatch.setattr("tcl_core.command_line.doctor.run", broken)
     assert dispatch(["doctor"]) == BUG
-    text = capsys.readouterr().err
-    Path(text.strip().removesuffix(".").rpartition(" ")[2]).unlink()
+    log_named(capsys.readouterr().err).unlink()
 
 
 def test_a_bug_names_its_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,8 +233,7 @@ def test_a_bug_names_its_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
     monkeypatch.setattr("tcl_core.command_line.doctor.run", broken)
     assert dispatch(["doctor"]) == BUG
-    text = capsys.readouterr().err
-    log = Path(text.strip().removesuffix(".").rpartition(" ")[2])
+    log = log_named(capsys.readouterr().err)
     assert "ZeroDivisionError: seven" in log.read_text(encoding="utf-8")
     log.unlink()
 
