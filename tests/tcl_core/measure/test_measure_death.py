@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -40,7 +41,10 @@ def test_no_worker_outlives_its_engine(tmp_path: Path, platform: Platform, modul
     script.write_text(_ENGINE, encoding="utf-8")
     root = Path(__file__).parents[3]
     engine = subprocess.Popen(
-        [sys.executable, str(script), str(order)], stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(root)}
+        [sys.executable, str(script), str(order)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
     )
     with engine:
         assert engine.stdout is not None
