@@ -26,13 +26,27 @@ def run(root: str, arguments: Sequence[str]) -> int:
     failures = []
     for name, command in () if arguments else CHECKS:
         _say(f"== {name}")
-        if subprocess.call([sys.executable, "-m", *command], cwd=root, env=environ):
+        if call(command, root, environ):
             failures.append(name)
     if failures:
         _say(f"== failed so far: {', '.join(failures)}")
     _say("== pytest")
-    status = subprocess.call([sys.executable, "-m", "pytest", *(arguments or SIDE_BY_SIDE)], cwd=root, env=environ)
+    status = call(("pytest", *(arguments or SIDE_BY_SIDE)), root, environ)
     return status or (1 if failures else 0)
+
+
+def call(command: Sequence[str], root: str, environ: dict[str, str]) -> int:
+    """The status of a module with its arguments.
+
+    Ctrl+C reaches it, too, and its end is waited for: `subprocess.call` kills it after a moment, and what pytest had
+    begun went on without it.
+    """
+    with subprocess.Popen([sys.executable, "-m", *command], cwd=root, env=environ) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            raise
 
 
 def _say(line: str) -> None:
