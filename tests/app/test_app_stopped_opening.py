@@ -105,7 +105,7 @@ def test_a_network_that_is_soon_open_needs_no_fresh_engine_for_another(desk: Des
 
 def test_a_fresh_engine_does_what_was_to_follow(desk: Desk, qtbot: QtBot) -> None:
     desk.controller.open_network(LARGE)
-    with qtbot.waitSignal(desk.engine.lost, timeout=WAIT_MS) as lost:
+    with qtbot.waitSignal(desk.engine.lost) as lost:
         desk.controller.tune_sample(request_of(recorded_run.config()))
         desk.tell(events.EngineReady(seconds=0.05, pid=1))
     assert lost.args is not None and lost.args[0].reason == "Opening large.onnx was stopped."
