@@ -24,7 +24,7 @@ from tcl_core.network.onnx_graph.bodies import put_in_order
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
 from tcl_core.network.onnx_graph.functions import write_defaults
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, all_nodes, has_branches, label, opset_of
-from tcl_core.network.onnx_graph.skeleton import take_shapes, with_shapes, without_weights
+from tcl_core.network.onnx_graph.skeleton import shapes_anew, take_shapes, with_shapes, without_weights
 from tcl_core.network.onnx_graph.values import fix_values
 from tcl_core.network.rewrites.folding import fold_constants
 from tcl_core.network.rewrites.old_axes import count_axes_from_front
@@ -234,10 +234,10 @@ def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
         raise _refuse_invalid(path, model, error) from error
     nodes = model.graph.node
     standard = all(each.domain in STANDARD and not in_default_domain(each, opset_of(model)) for each in nodes)
+    # Strict inference stops at the first operator without a schema, so contributed ones go without.
+    strict = standard and not model.functions and bool(config.shapes)
     try:
-        # Strict inference stops at the first operator without a schema, so contributed ones go without.
-        strict = standard and not model.functions and bool(config.shapes)
-        take_shapes(model, with_shapes(light, strict_mode=strict, data_prop=True))
+        take_shapes(model, shapes_anew(light, strict_mode=strict, data_prop=True))
     except onnx.shape_inference.InferenceError as error:
         if not config.shapes:
             raise UserError(

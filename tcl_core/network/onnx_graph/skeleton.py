@@ -13,6 +13,7 @@ import onnx.helper
 import onnx.shape_inference
 
 from tcl_core.network.onnx_graph.nodes import STANDARD
+from tcl_core.network.onnx_graph.shapes import dimensions, forget_inferred, known_sizes
 from tcl_core.onnx_weights import copy_without_initializers, is_weight
 
 _NOT_INFERRED = frozenset({"GroupNormalization"})
@@ -44,6 +45,36 @@ def with_shapes(model: Any, **options: Any) -> Any:
     for index in at:
         made.graph.node[index].CopyFrom(model.graph.node[index])
     return made
+
+
+def shapes_anew(model: Any, **options: Any) -> Any:
+    """As `with_shapes`, and by the sizes that a model tells of its values only where inference finds none.
+
+    What it tells may be stale: onnxruntime, which goes by its own inference, too, leaves the types of single floats in
+    a network that it converts to half ones.
+    """
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    forget_inferred(bare)
+    made = with_shapes(bare, **options)
+    sizes, computed = known_sizes(made.graph), {name for node in model.graph.node for name in node.output}
+    between = [each for each in model.graph.value_info if each.name in computed and -1 in sizes.get(each.name, (-1,))]
+    ends = [at for at, each in enumerate(made.graph.output) if not _has_sizes(each)]
+    if not between and not ends:
+        return made
+    types = {each.name: each.type.tensor_type.elem_type for each in (*made.graph.value_info, *made.graph.output)}
+    bare.graph.value_info.extend(between)
+    for at in ends:
+        bare.graph.output[at].CopyFrom(model.graph.output[at])
+    for value in (*bare.graph.value_info, *bare.graph.output):
+        if types.get(value.name):
+            value.type.tensor_type.elem_type = types[value.name]
+    return with_shapes(bare, **options)
+
+
+def _has_sizes(value: Any) -> bool:
+    dims = dimensions(value)
+    return dims is not None and all(isinstance(dim, int) for dim in dims)
 
 
 def _stops_inference(node: Any) -> bool:

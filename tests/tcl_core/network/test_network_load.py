@@ -162,6 +162,20 @@ def test_a_shape_the_network_cannot_take_is_refused_by_node(tools: Any) -> None:
     assert "product" in sentence
 
 
+@pytest.mark.parametrize(
+    ("told", "end"), [("FLOAT", [2, 4]), ("FLOAT16", [2, 5])], ids=["of a value between", "of the end"]
+)
+def test_types_and_shapes_that_a_converter_left_stale_are_found_anew(tools: Any, told: str, end: list[int]) -> None:
+    nodes = [tools.node("Cast", ["x"], ["h"], to=onnx.TensorProto.FLOAT16), tools.node("Cast", ["h"], ["y"], to=1)]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", end)])
+    kind = getattr(onnx.TensorProto, told)
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("h", kind, [2, 4]))
+    loaded = load_network(tools.save(model), NetworkConfig())
+    assert loaded.network.outputs[0].shape == (2, 4)
+    (between,) = [value for value in loaded.model.graph.value_info if value.name == "h"]
+    assert between.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16
+
+
 def test_zero_size_dimensions_are_refused(tools: Any) -> None:
     assert "size zero" in refusal(tools.save(tools.dense(batch=0)))
     cut = tools.model(
