@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,19 +108,19 @@ def few_bits(rows: int, bits: int = 4) -> list[Any]:
     return [data, weights, *factors, topi.nn.relu(expression(64, 32, bits)(data, weights, *factors))]
 
 
-def of_bytes(columns: int = 14) -> list[Any]:
+def of_bytes(columns: int = 14, byte: str = "uint8", lanes: int = LANES) -> list[Any]:
     """32 channels in words to 4 blocks, a 3x3 window, the picture padded already."""
-    how = ByteConvolution(offset=0, strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), columns=columns)
-    words = te.placeholder((1, 4, 16, 17 if columns == 13 else 16, LANES // 4), "int32", name="words")
-    kernel = te.placeholder((4, 4, 3, 3, LANES // 4, LANES), "int32", name="kernel")
-    bias = te.placeholder((1, 4, 1, 1, LANES), name="bias")
+    how = ByteConvolution(byte=byte, offset=0, strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), columns=columns)
+    words = te.placeholder((1, 4, 16, 17 if columns == 13 else 16, lanes // 4), "int32", name="words")
+    kernel = te.placeholder((4, 4, 3, 3, lanes // 4, lanes), "int32", name="kernel")
+    bias = te.placeholder((1, 4, 1, 1, lanes), name="bias")
     return [words, kernel, bias, topi.nn.relu(topi.add(topi.cast(how.convolve(words, kernel), "float32"), bias))]
 
 
-def product_of_bytes(rows: int) -> list[Any]:
+def product_of_bytes(rows: int, byte: str = "uint8", lanes: int = LANES) -> list[Any]:
     words = te.placeholder((rows, 20), "int32", name="words")
-    kernel = te.placeholder((6, 20, LANES), "int32", name="kernel")
-    return [words, kernel, topi.nn.relu(topi.cast(multiply(words, kernel), "float32"))]
+    kernel = te.placeholder((6, 20, lanes), "int32", name="kernel")
+    return [words, kernel, topi.nn.relu(topi.cast(multiply(byte, words, kernel), "float32"))]
 
 
 def heads() -> list[Any]:
@@ -266,18 +267,28 @@ def test_weights_of_few_bits_are_worked_out_for_tiles_of_few_columns_too() -> No
     assert all(math.prod(value[1:]) == 16 for each in space.sketches for value in each.domains[-1].values)
 
 
-@pytest.mark.parametrize("make", [of_bytes, lambda: product_of_bytes(12)], ids=["convolution", "product"])
-def test_products_of_bytes_are_one_instruction_a_vector(make: Callable[[], list[Any]]) -> None:
-    target = json.dumps({"kind": "llvm", "mcpu": "cascadelake", "num-cores": 2})
-    space = DesignSpace(task_of("bytes", make()), target)
+@pytest.mark.parametrize(
+    ("target", "byte", "lanes", "instruction", "plain"),
+    [
+        ({"mcpu": "cascadelake"}, "uint8", LANES, "vpdpbusd", "vpmulld"),
+        ({"mtriple": "aarch64-linux-gnu", "mcpu": "cortex-a76"}, "int8", 4, "sdot", "mla\t"),
+    ],
+    ids=["x86", "ARM"],
+)
+@pytest.mark.parametrize("make", [partial(of_bytes, 14), partial(product_of_bytes, 12)], ids=["convolution", "product"])
+def test_products_of_bytes_are_one_instruction_a_vector(
+    make: Callable[..., list[Any]], target: dict[str, str], byte: str, lanes: int, instruction: str, plain: str
+) -> None:
+    whole = {"kind": "llvm", **target, "num-cores": 2}
+    space = DesignSpace(task_of("bytes", make(byte, lanes)), json.dumps(whole))
     for sketch in space.sketches:
         replay = space.replay(drawn(sketch, np.random.default_rng(1)))
         assert isinstance(replay, Replay)
-        with tvm.target.Target(json.loads(target)):
-            build = tvm.compile(tvm.ir.load_json(replay.module_json), tvm.target.Target(json.loads(target)))
+        with tvm.target.Target(whole):
+            build = tvm.compile(tvm.ir.load_json(replay.module_json), tvm.target.Target(whole))
         text = build.mod.inspect_source("asm")
-        assert text.count("vpdpbusd") > 1
-        assert "vpmulld" not in text, "none is computed byte by byte"
+        assert text.count(instruction) > 1
+        assert plain not in text, "none is computed byte by byte"
 
 
 def test_metaschedule_tiles_products_of_bytes_too() -> None:
