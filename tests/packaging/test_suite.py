@@ -14,8 +14,8 @@ import suite
 ENDS_SLOWLY = """
 import pathlib, signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     time.sleep(600)
 except KeyboardInterrupt:
     time.sleep(1.0)
