@@ -306,7 +306,7 @@ def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
                 f"Output '{value.name}' is not a numeric tensor; export the network without its text or sequence "
                 "parts (of scikit-learn's without ZipMap: zipmap=False).",
             )
-        if not _is_static(value):
+        if not shapes.is_static(value):
             _require_known(model)
             producer = next((node for node in model.graph.node if value.name in node.output), None)
             where = f"node '{producer.name}' ({producer.op_type})" if producer else "the graph"
@@ -348,9 +348,4 @@ def _require_known(model: Any) -> None:
 
 
 def _are_static(values: Iterable[Any]) -> bool:
-    return all(map(_is_static, values))
-
-
-def _is_static(value: Any) -> bool:
-    dims = shapes.dimensions(value)
-    return dims is not None and all(isinstance(dim, int) for dim in dims)
+    return all(map(shapes.is_static, values))

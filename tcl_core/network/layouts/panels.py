@@ -9,7 +9,6 @@ with the weights in the caches and, as inside a network, not in them: 49 x 512 x
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,9 +90,10 @@ class _Panels(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             self._words[factor.data, factor.offset] = words
         kernel, ones = relax.const(weight_words(panels)), byte_products.of_ones(weights)
         multiplied = call_te(
-            partial(byte_products.multiply, byte),
+            byte_products.multiply,
             words,
             kernel,
+            byte,
             primfunc_name_hint=byte_products.NAME,
             primfunc_attrs=TAKES_WHAT_FOLLOWS,
         )

@@ -27,6 +27,12 @@ def dimensions(value: Any) -> tuple[Dimension, ...] | None:
     return tuple(_dimension(dim) for dim in tensor.shape.dim)
 
 
+def is_static(value: Any) -> bool:
+    """Whether an `onnx.ValueInfoProto` has a shape, all of whose sizes are known."""
+    dims = dimensions(value)
+    return dims is not None and all(isinstance(dim, int) for dim in dims)
+
+
 def _dimension(dim: Any) -> Dimension:
     if dim.HasField("dim_value"):
         return int(dim.dim_value)

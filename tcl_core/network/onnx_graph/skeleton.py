@@ -13,7 +13,7 @@ import onnx.helper
 import onnx.shape_inference
 
 from tcl_core.network.onnx_graph.nodes import STANDARD
-from tcl_core.network.onnx_graph.shapes import dimensions, forget_inferred, known_sizes
+from tcl_core.network.onnx_graph.shapes import forget_inferred, is_static, known_sizes
 from tcl_core.onnx_weights import copy_without_initializers, is_weight
 
 _NOT_INFERRED = frozenset({"GroupNormalization"})
@@ -59,7 +59,7 @@ def shapes_anew(model: Any, **options: Any) -> Any:
     made = with_shapes(bare, **options)
     sizes, computed = known_sizes(made.graph), {name for node in model.graph.node for name in node.output}
     between = [each for each in model.graph.value_info if each.name in computed and -1 in sizes.get(each.name, (-1,))]
-    ends = [at for at, each in enumerate(made.graph.output) if not _has_sizes(each)]
+    ends = [at for at, each in enumerate(made.graph.output) if not is_static(each)]
     if not between and not ends:
         return made
     types = {each.name: each.type.tensor_type.elem_type for each in (*made.graph.value_info, *made.graph.output)}
@@ -70,11 +70,6 @@ def shapes_anew(model: Any, **options: Any) -> Any:
         if types.get(value.name):
             value.type.tensor_type.elem_type = types[value.name]
     return with_shapes(bare, **options)
-
-
-def _has_sizes(value: Any) -> bool:
-    dims = dimensions(value)
-    return dims is not None and all(isinstance(dim, int) for dim in dims)
 
 
 def _stops_inference(node: Any) -> bool:

@@ -72,7 +72,7 @@ def words_of(data: Any, offset: int, byte: str) -> Any:
     return te.compute((*rows, words_for(values)), at, name=IN_WORDS)
 
 
-def multiply(byte: str, words: Any, kernel: Any) -> Any:
+def multiply(words: Any, kernel: Any, byte: str) -> Any:
     """[..., q] by [P, q, L] -> [..., P L] sums of int32."""
     panels, count, lanes = (int(extent) for extent in kernel.shape)
     k = te.reduce_axis((0, count), name="k")

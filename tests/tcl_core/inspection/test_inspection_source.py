@@ -41,7 +41,7 @@ def test_a_cpu_schedule_gives_llvm_ir_and_assembly(cpu_platform: Platform, matmu
 def test_products_of_bytes_are_shown_as_the_instruction_that_was_timed(cpu_platform: Platform) -> None:
     target = json.dumps({"kind": "llvm", "mcpu": "cascadelake", "num-cores": 2})
     words, kernel = te.placeholder((8, 4), "int32", name="words"), te.placeholder((2, 4, 16), "int32", name="kernel")
-    space = DesignSpace(task_of("bytes", [words, kernel, multiply("uint8", words, kernel)]), target)
+    space = DesignSpace(task_of("bytes", [words, kernel, multiply(words, kernel, "uint8")]), target)
     (sketch, *_) = space.sketches
     replay = space.replay(Candidate("bytes", sketch.index, tuple(domain.values[0] for domain in sketch.domains)))
     assert isinstance(replay, Replay)

@@ -120,7 +120,7 @@ def of_bytes(columns: int = 14, byte: str = "uint8", lanes: int = LANES) -> list
 def product_of_bytes(rows: int, byte: str = "uint8", lanes: int = LANES) -> list[Any]:
     words = te.placeholder((rows, 20), "int32", name="words")
     kernel = te.placeholder((6, 20, lanes), "int32", name="kernel")
-    return [words, kernel, topi.nn.relu(topi.cast(multiply(byte, words, kernel), "float32"))]
+    return [words, kernel, topi.nn.relu(topi.cast(multiply(words, kernel, byte), "float32"))]
 
 
 def heads() -> list[Any]:
