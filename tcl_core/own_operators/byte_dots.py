@@ -31,19 +31,24 @@ OF_DATA: Final = {"uint8": (0, 255), "int8": (-128, 127)}
 """The least and the most that a byte of data is, by its type."""
 
 _WORD = "int32"
-_FEATURES: Final = {"uint8": ("avx512vnni", "avxvnni"), "int8": ("dotprod",)}
+_AVX512, _DOTPROD = ("avx512vnni",), ("dotprod",)
+_FEATURES: Final = {"uint8": (*_AVX512, "avxvnni"), "int8": _DOTPROD}
 _INSTRUCTIONS: Final = {
-    **{("uint8", f"{_WORD}x{lanes}"): f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" for lanes in (4, 8, 16)},
-    ("int8", f"{_WORD}x4"): "llvm.aarch64.neon.sdot.v4i32.v16i8",
+    ("uint8", f"{_WORD}x4"): ("llvm.x86.avx512.vpdpbusd.128", _FEATURES["uint8"]),
+    ("uint8", f"{_WORD}x8"): ("llvm.x86.avx512.vpdpbusd.256", _FEATURES["uint8"]),
+    ("uint8", f"{_WORD}x16"): ("llvm.x86.avx512.vpdpbusd.512", _AVX512),
+    ("int8", f"{_WORD}x4"): ("llvm.aarch64.neon.sdot.v4i32.v16i8", _DOTPROD),
 }
+"""By bytes of data and sums, with the features any of which has it. Where none does LLVM ends the process."""
 
 
 def data_bytes(target: Any) -> str | None:
     """The type of the bytes that a target's vectors multiply by weights, a key of `OF_DATA`; None where they do not."""
-    for byte, features in _FEATURES.items():
-        if any(codegen.target_has_features(feature, target) for feature in features):
-            return byte
-    return None
+    return next((byte for byte, features in _FEATURES.items() if _has_any(features, target)), None)
+
+
+def _has_any(features: Sequence[str], target: Any) -> bool:
+    return any(codegen.target_has_features(feature, target) for feature in features)
 
 
 def sums_side_by_side(byte: str, lanes: int) -> bool:
@@ -80,8 +85,8 @@ def _lowered(call: Any) -> Any:
     words, weights = both.args
     byte = next(byte for byte, name in _BOTH.items() if name == _name(both))
     dtype, target = str(call.ty.dtype), Target.current(allow_none=True)
-    instruction = _INSTRUCTIONS.get((byte, dtype))
-    if instruction is not None and target is not None and data_bytes(target) == byte:
+    instruction, features = _INSTRUCTIONS.get((byte, dtype), ("", ()))
+    if target is not None and _has_any(features, target):
         lanes = int(dtype.removeprefix(f"{_WORD}x")) * BYTES
         factors = (tirx.reinterpret(f"int8x{lanes}", each) for each in both.args)
         return tirx.call_llvm_pure_intrin(dtype, instruction, total, *factors)

@@ -19,6 +19,7 @@ from tcl_core.own_operators.byte_dots import BYTES, MOST_PRODUCTS, OF_DATA, data
 
 ROWS, WORDS, LANES = 6, 4, 16
 WITH, WITHOUT = ({"kind": "llvm", "mcpu": mcpu} for mcpu in ("cascadelake", "x86-64-v4"))
+NARROW = {"kind": "llvm", "mcpu": "alderlake"}
 ARM, OLD_ARM = ({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": mcpu} for mcpu in ("cortex-a76", "cortex-a72"))
 
 
@@ -102,9 +103,15 @@ def test_others_compute_byte_by_byte(byte: str, target: dict[str, Any]) -> None:
     assert not any(word in text for word in ("vpdpbusd", "sdot\t"))
 
 
+def test_a_vector_wider_than_the_targets_own_is_computed_byte_by_byte() -> None:
+    """LLVM ends the process where it is asked for an instruction that a target does not have."""
+    assert "vpdpbusd" in built(tiled(vector=8).mod, NARROW).mod.inspect_source("asm")
+    assert "vpdpbusd" not in built(tiled(vector=16).mod, NARROW).mod.inspect_source("asm")
+
+
 def test_targets_say_what_bytes_they_multiply() -> None:
-    found = [data_bytes(Target(each)) for each in (WITH, WITHOUT, ARM, OLD_ARM)]
-    assert found == ["uint8", None, "int8", None]
+    found = [data_bytes(Target(each)) for each in (WITH, WITHOUT, NARROW, ARM, OLD_ARM)]
+    assert found == ["uint8", None, "uint8", "int8", None]
 
 
 @pytest.mark.skipif("data_bytes(Target(here())) != 'uint8'", reason="this processor has no such instruction")
