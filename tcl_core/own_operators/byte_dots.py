@@ -40,6 +40,8 @@ _INSTRUCTIONS: Final = {
     ("int8", f"{_WORD}x4"): ("llvm.aarch64.neon.sdot.v4i32.v16i8", _DOTPROD),
 }
 """By bytes of data and sums, with the features any of which has it. Where none does LLVM ends the process."""
+_OF_32_BITS = "vfp2"
+"""A feature of every ARM of 32 bits with dot products, and of none of 64, whose instruction has another name there."""
 
 
 def data_bytes(target: Any) -> str | None:
@@ -48,7 +50,8 @@ def data_bytes(target: Any) -> str | None:
 
 
 def _has_any(features: Sequence[str], target: Any) -> bool:
-    return any(codegen.target_has_features(feature, target) for feature in features)
+    found = any(codegen.target_has_features(feature, target) for feature in features)
+    return found and not codegen.target_has_features(_OF_32_BITS, target)
 
 
 def sums_side_by_side(byte: str, lanes: int) -> bool:

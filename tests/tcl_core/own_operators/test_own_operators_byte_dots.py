@@ -21,6 +21,7 @@ ROWS, WORDS, LANES = 6, 4, 16
 WITH, WITHOUT = ({"kind": "llvm", "mcpu": mcpu} for mcpu in ("cascadelake", "x86-64-v4"))
 NARROW = {"kind": "llvm", "mcpu": "alderlake"}
 ARM, OLD_ARM = ({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": mcpu} for mcpu in ("cortex-a76", "cortex-a72"))
+ARM_OF_32_BITS = {**ARM, "mtriple": "armv8l-linux-gnueabihf"}
 
 
 def product(byte: str = "uint8") -> Any:
@@ -97,7 +98,10 @@ def test_an_arm_gets_its_own() -> None:
     assert not any(word in text for word in ("mla\t", "mul\t")), "nothing is computed byte by byte"
 
 
-@pytest.mark.parametrize(("byte", "target"), [("uint8", WITHOUT), ("int8", WITH), ("int8", OLD_ARM), ("uint8", ARM)])
+@pytest.mark.parametrize(
+    ("byte", "target"),
+    [("uint8", WITHOUT), ("int8", WITH), ("int8", OLD_ARM), ("uint8", ARM), ("int8", ARM_OF_32_BITS)],
+)
 def test_others_compute_byte_by_byte(byte: str, target: dict[str, Any]) -> None:
     text = built(tiled(byte, vector=4).mod, target).mod.inspect_source("asm")
     assert not any(word in text for word in ("vpdpbusd", "sdot\t"))
@@ -110,8 +114,8 @@ def test_a_vector_wider_than_the_targets_own_is_computed_byte_by_byte() -> None:
 
 
 def test_targets_say_what_bytes_they_multiply() -> None:
-    found = [data_bytes(Target(each)) for each in (WITH, WITHOUT, NARROW, ARM, OLD_ARM)]
-    assert found == ["uint8", None, "uint8", "int8", None]
+    found = [data_bytes(Target(each)) for each in (WITH, WITHOUT, NARROW, ARM, OLD_ARM, ARM_OF_32_BITS)]
+    assert found == ["uint8", None, "uint8", "int8", None, None]
 
 
 @pytest.mark.skipif("data_bytes(Target(here())) != 'uint8'", reason="this processor has no such instruction")
