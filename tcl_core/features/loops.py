@@ -50,7 +50,7 @@ class LoopNest:
         """Take an instruction in; the loops it works on, none where it works on no loop or one is not known.
 
         Args:
-            factors: decided tile factors by the name of their random variable.
+            factors: what was decided by the name of its random variable: tile factors, categories' literals.
         """
         names = [name for name in instruction.inputs if is_loop(name)]
         loops = tuple(self._loops[name] for name in names if name in self._loops)

@@ -45,6 +45,11 @@ def decided_values(domain: DecisionDomain, decision: Decision) -> tuple[float, .
     return tuple(float(value) for value in decision)
 
 
+def _values(domain: DecisionDomain) -> Column:
+    """All of a domain's, float64 [V, K]: K factors of a tile, otherwise one number."""
+    return np.array([decided_values(domain, decision) for decision in domain.values])
+
+
 def worth_a_token(instructions: tuple[Instruction, ...]) -> list[int]:
     """Which instructions are worth a token: those that do more than name blocks, or all where none does."""
     found = [index for index, instruction in enumerate(instructions) if instruction.kind not in NAMING]
@@ -68,7 +73,8 @@ class TokenTemplate:
     def __init__(self, sketch: Sketch, task: Task, platform: FloatArray) -> None:
         """`platform`: float32 [C_platform], see `platform_features`."""
         instructions, _ = parse_trace(sketch.trace_json)
-        self._instructions, self._domains = instructions, sketch.domains
+        self._instructions = instructions
+        self._decided = [(instructions[domain.instruction].outputs, _values(domain)) for domain in sketch.domains]
         tokens = kept_tokens(instructions)
         self.dropped = len(worth_a_token(instructions)) - len(tokens)
         self.kinds: IntArray = np.array([token_kind(instructions[index]) for index in tokens], np.int32)
@@ -127,11 +133,8 @@ class TokenTemplate:
                 )
 
     def _factors(self, choices: NDArray[np.int32]) -> dict[str, Column]:
-        """Tile factors [N] by the random variable that holds them."""
+        """What was decided, [N] by the random variable that holds it; loops are also split by a category."""
         factors: dict[str, Column] = {}
-        for slot, domain in enumerate(self._domains):
-            if domain.kind is DecisionKind.TILE:
-                values_VK = np.array(domain.values, np.float64)
-                names = self._instructions[domain.instruction].outputs
-                factors |= dict(zip(names, values_VK[choices[:, slot]].T, strict=True))
+        for slot, (names, values_VK) in enumerate(self._decided):
+            factors |= dict(zip(names, values_VK[choices[:, slot]].T, strict=True))
         return factors

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tcl_core.batches import Population
-from tcl_core.domain import DecisionDomain, DecisionKind, Sketch, Task
+from tcl_core.domain import DecisionDomain, DecisionKind, LoopAxis, Sketch, Task
 from tcl_core.features import LAYOUT, TokenTemplate
+from tcl_core.features.reference import trace_tokens
 from tcl_core.features.tokens import filled, parse_trace, token_kind, write_values
 from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, STEP_SLOTS, STEPS, UNKNOWN_KIND, Field, kind_id
 
@@ -86,6 +88,25 @@ def test_a_split_shows_the_factors_its_sampling_instruction_decided() -> None:
     values = slice(Field.VALUES, Field.VALUES + 2)
     assert np.array_equal(batch.fields[:, 0, values], batch.fields[:, 1, values])
     assert not np.array_equal(batch.fields[0, 1], batch.fields[1, 1])
+
+
+def test_a_loop_that_a_category_splits_is_as_long_as_it_says() -> None:
+    """A GPU's threads share a sum: MetaSchedule draws their number from a list."""
+    rows: list[list[object]] = [
+        ["GetSBlock", [], ["a", "main"], ["b0"]],
+        ["GetLoops", ["b0"], [], ["l1", "l2"]],
+        ["SampleCategorical", [], [[4, 16], [0.5, 0.5]], ["v3"]],
+        ["Split", ["l2", None, "v3"], [True, False], ["l4", "l5"]],
+        ["Bind", ["l5"], ["threadIdx.x"], []],
+    ]
+    domain = DecisionDomain(instruction=2, kind=DecisionKind.CATEGORY, values=((0,), (1,)), literals=(4.0, 16.0))
+    task = replace(TASK, axes=(LoopAxis(extent=8, kind="spatial"), LoopAxis(extent=512, kind="reduce")))
+    template = TokenTemplate(sketch_of(rows, (domain,)), task, PLATFORM)
+    fields = template.featurise(Population(sketch=0, choices=np.array([[0], [1]], np.int32))).fields
+    assert fields[:, -1, Field.PRODUCT] == pytest.approx([math.log2(5) / 4, math.log2(17) / 4])
+    for choice in (0, 1):
+        _, expected = trace_tokens(json.dumps([rows, [[2, choice]]]), task, PLATFORM)
+        np.testing.assert_array_equal(fields[choice], expected)
 
 
 def test_a_long_trace_keeps_its_sampling_instructions_and_counts_the_rest() -> None:
