@@ -71,6 +71,14 @@ def test_identical_candidates_measured_already(name: str) -> None:
         assert np.isnan(part).all() or (part == 0).all()
 
 
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_ties_go_to_the_earlier_candidate(name: str) -> None:
+    values, alike = np.arange(60, dtype=np.float32) % 3, np.ones((60, 4), np.float32)
+    pool = Pool(scores=values, spread=values, embeddings=alike, measured=alike[:0])
+    wanted = range(60) if name == "kcenter" else sorted(range(60), key=lambda index: -values[index])
+    assert build(name).select(pool, 50, np.random.default_rng(0)).indices.tolist() == list(wanted)[:50]
+
+
 @every_sampler
 def test_same_generator_state_gives_the_same_choice(name: str, make_pool) -> None:
     pool = make_pool(60, measured=10)

@@ -70,6 +70,19 @@ def test_diversity_alone_is_kcenter_once_something_is_measured(make_pool) -> Non
     np.testing.assert_array_equal(alone.diversity, kcenter.diversity)
 
 
+def test_kcenter_starts_in_the_middle_where_nothing_is_measured(make_pool) -> None:
+    pool = make_pool(80)
+    points, _ = standardise(pool.embeddings, pool.measured)
+    first = choose(pool, 1, SamplerConfig(name="kcenter")).indices
+    assert first.tolist() == [np.linalg.norm(points, axis=1).argmin()]
+
+
+def test_the_farthest_is_as_diverse_as_can_be_however_near_it_is(make_pool) -> None:
+    pool = make_pool(20, measured=20)
+    pool.measured[:] = pool.embeddings + np.float32(1e-4)
+    assert choose(pool, 1, dataclasses.replace(NOTHING, diversity=1.0)).diversity.tolist() == [1.0]
+
+
 def test_measured_candidates_have_no_diversity(make_pool) -> None:
     pool = make_pool(60, measured=20, width=32)
     pool.measured[:] = pool.embeddings[20:40]
@@ -82,7 +95,9 @@ def test_measured_candidates_have_no_diversity(make_pool) -> None:
 def test_uncertainty_alone_is_the_uncertainty_sampler(make_pool) -> None:
     pool = make_pool(40)
     alone = choose(pool, 12, dataclasses.replace(NOTHING, uncertainty=1.0))
-    np.testing.assert_array_equal(alone.indices, choose(pool, 12, SamplerConfig(name="uncertainty")).indices)
+    sampler = choose(pool, 12, SamplerConfig(name="uncertainty"))
+    np.testing.assert_array_equal(alone.indices, sampler.indices)
+    np.testing.assert_array_equal(alone.uncertainty, sampler.uncertainty)
     np.testing.assert_array_equal(alone.indices, np.argsort(-pool.spread)[:12])
 
 
