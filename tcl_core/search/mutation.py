@@ -65,7 +65,7 @@ def neighbours_of(domain: DecisionDomain) -> tuple[IntArray, NDArray[np.int64]]:
     A tile's neighbours have one prime factor moved to another position; a category's or a location's stand next to
     it in the domain.
     """
-    if domain.kind is DecisionKind.TILE:
+    if domain.kind is DecisionKind.TILE and domain.values:
         return _tile_neighbours(domain.values)
     own = np.arange(len(domain.values))
     return _padded(own, [own - 1, np.where(own + 1 < len(own), own + 1, -1)])
@@ -74,10 +74,10 @@ def neighbours_of(domain: DecisionDomain) -> tuple[IntArray, NDArray[np.int64]]:
 @lru_cache(maxsize=512)
 def _tile_neighbours(values: tuple[Decision, ...]) -> tuple[IntArray, NDArray[np.int64]]:
     """Shared by all sketches whose loops have the same extent: finding them costs a millisecond or more."""
-    tiles = np.array(values, dtype=np.int64).reshape(len(values), -1)
+    tiles = np.array(values, dtype=np.int64)
     parts = tiles.shape[1]
     moves: list[NDArray[np.int64]] = []
-    for prime in _primes_of(math.prod(values[0]) if values else 1):
+    for prime in _primes_of(math.prod(values[0])):
         for source in range(parts):
             legal = np.flatnonzero(tiles[:, source] % prime == 0)
             for target in range(parts):

@@ -61,6 +61,15 @@ def test_neighbours_of_a_location_stand_beside_it(count: int) -> None:
     assert found == [{k for k in (i - 1, i + 1) if 0 <= k < count} for i in range(count)]
 
 
+@pytest.mark.parametrize("kind", DecisionKind)
+def test_an_empty_domain_has_no_neighbours(kind: DecisionKind) -> None:
+    empty = sketch(category(3), DecisionDomain(instruction=1, kind=kind, values=()))
+    table, degree = neighbours_of(empty.domains[1])
+    assert (len(table), len(degree)) == (0, 0)
+    none = DecisionSpace(empty).whole()
+    assert Mutation(empty).mutate(none, np.random.default_rng(0)).shape == (0, 2)
+
+
 def test_mutants_are_legal_and_different() -> None:
     one = convolution()
     space = DecisionSpace(one)
