@@ -48,6 +48,12 @@ def test_half_of_a_first_generation_descends_from_seeds() -> None:
     assert 40 <= near.sum() <= 60
 
 
+def test_without_seeds_a_first_generation_is_random() -> None:
+    made = started(*range(100))
+    for row in made.archive.choices:
+        assert ((made.archive.choices != row).sum(axis=1) <= 2).sum() < 10, "bred from one"
+
+
 def test_a_measured_seed_breeds_but_is_not_proposed() -> None:
     one = convolution()
     seed = DecisionSpace(one).random(1, np.random.default_rng(1))
@@ -97,3 +103,7 @@ def test_shares_do_not_depend_on_the_unit_of_the_score() -> None:
 def test_a_sketch_with_nothing_scored_counts_as_the_worst() -> None:
     dealt = shares([started(5.0), breeder(), started(1.0)], 900)
     assert dealt[1] == dealt[2] < dealt[0]
+
+
+def test_sketches_with_nothing_scored_share_alike() -> None:
+    assert shares([breeder(), breeder(), breeder()], 900) == [300, 300, 300]
