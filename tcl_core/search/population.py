@@ -78,7 +78,7 @@ class DecisionSpace:
         row = np.arange(self.size)
         choices = np.empty((self.size, len(self.sizes)), np.int32)
         for j in reversed(range(len(self.sizes))):
-            row, choices[:, j] = np.divmod(row, self.sizes[j]) if self.size else (row, row)
+            row, choices[:, j] = np.divmod(row, self.sizes[j])
         return choices[self.allowed(choices)]
 
     def population(self, choices: IntArray) -> Population:

@@ -100,7 +100,7 @@ class TaskScheduler:
         hope_s = room_s / (rounds + 1)
         history_s = _finite(state.history_s)
         if len(history_s) < 2:
-            return hope_s * self._fading(self._stale_rounds(history_s))
+            return hope_s
         span = max(min(self._config.patience, len(history_s) - 1), 1)
         kept = math.pow(history_s[-1] / history_s[-1 - span], 1.0 / span)
         trend_s = min(state.best_s * max(1.0 - kept, 0.0), room_s)
