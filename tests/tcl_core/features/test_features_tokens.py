@@ -13,7 +13,7 @@ from tcl_core.batches import Population
 from tcl_core.domain import DecisionDomain, DecisionKind, LoopAxis, Sketch, Task
 from tcl_core.features import LAYOUT, TokenTemplate
 from tcl_core.features.reference import trace_tokens
-from tcl_core.features.tokens import filled, parse_trace, token_kind, write_values
+from tcl_core.features.tokens import Instruction, filled, parse_trace, structure_fields, token_kind, write_values
 from tcl_core.features.vocabulary import FIELDS, MAX_TOKENS, STEP_SLOTS, STEPS, UNKNOWN_KIND, Field, kind_id
 
 TASK = Task(
@@ -44,6 +44,46 @@ def test_postprocessing_is_not_looked_at() -> None:
     instructions, decisions = parse_trace(json.dumps([rows, [[2, 1]]]))
     assert len(instructions) == 1
     assert decisions == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "outputs", "expected"),
+    [
+        ("CacheRead", ("b3", 0), ("b4",), {Field.BLOCK_IN: 4, Field.BLOCK_OUT: 5, Field.DISTANCE: 6}),
+        ("GetLoops", ("b0",), ("l1", "l2"), {Field.BLOCK_IN: 1, Field.LOOP_OUT: 2, Field.LOOPS_OUT: 2}),
+        ("Reorder", ("l5", "l0"), (), {Field.LOOP_IN: 6, Field.LOOPS_IN: 2, Field.DISTANCE: 1}),
+        (
+            "SamplePerfectTile",
+            ("l0",),
+            ("v1",),
+            {Field.LOOP_IN: 1, Field.LOOPS_IN: 1, Field.DISTANCE: 8, Field.SAMPLED: 32},
+        ),
+        (
+            "Split",
+            ("l5", "v6", None),
+            ("l9",),
+            {Field.LOOP_IN: 6, Field.LOOPS_IN: 1, Field.LOOP_OUT: 10, Field.LOOPS_OUT: 1, Field.DISTANCE: 1},
+        ),
+        ("Annotate", ("b", "l", "last"), (), {}),
+    ],
+)
+def test_structure_is_what_is_read_and_made_and_how_long_ago(
+    kind: str, inputs: tuple[object, ...], outputs: tuple[str, ...], expected: dict[Field, int]
+) -> None:
+    made_at = {"b3": 4, "l0": 2, "l5": 9, "v6": 7}
+    row = structure_fields(Instruction(kind=kind, inputs=inputs, attributes=(), outputs=outputs), 10, made_at)
+    assert {Field(place): row[place] * 32 for place in np.flatnonzero(row)} == {**expected, Field.POSITION: 10}
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [(4, "100-"), (8, "110-"), (12, "100-"), (16, "111-"), (6, "000-"), (0, "000-"), (-1, "000+"), (-16, "000+")],
+)
+def test_the_last_integer_says_what_divides_it_and_whether_it_is_negative(last: float, said: str) -> None:
+    row = np.zeros(FIELDS, np.float32)
+    write_values(row, (32.0, last))
+    fields = row[[Field.DIVISIBLE_BY_4, Field.DIVISIBLE_BY_8, Field.DIVISIBLE_BY_16, Field.NEGATIVE]]
+    assert fields.tolist() == [float(each in "1+") for each in said]
 
 
 def test_values_are_logarithms_flags_and_suffixes() -> None:

@@ -73,9 +73,9 @@ def test_inner_tiles_are_kept(before: tuple[int, ...], extent: int, after: tuple
 
 
 def test_categories_are_matched_by_what_they_mean_and_locations_by_their_loop() -> None:
-    theirs, own = space(4, 0.0, 16.0, 64.0, 512.0, loops=(-1, 3)), space(4, 0.0, 70.0, loops=(-2, 2))
-    carried = carry(Candidate("task", 0, ((4, 1, 1, 1), (2,), (3,))), theirs, own)
-    assert carried is not None and carried.decisions[1:] == ((1,), (2,))
+    theirs, own = space(4, 0.0, 16.0, 64.0, 512.0, loops=(-1, 3)), space(4, 0.0, 4.0, 20.0, 70.0, loops=(-2, 2))
+    carried = carry(Candidate("task", 0, ((4, 1, 1, 1), (1,), (3,))), theirs, own)
+    assert carried is not None and carried.decisions[1:] == ((2,), (2,))
 
 
 def test_nothing_is_carried_over_to_other_instructions_or_an_empty_domain() -> None:

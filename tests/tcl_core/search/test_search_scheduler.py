@@ -189,6 +189,38 @@ def test_every_task_gets_a_first_round_before_any_gets_a_second() -> None:
     assert len(order) == 20
 
 
+def creeping(share: float) -> list[float]:
+    """Rounds that each gain that share of `min_gain`, behind one that gained much."""
+    return [2e-3, *(1e-3 * (1.0 - share * CONFIG.min_gain) ** rounds for rounds in range(5))]
+
+
+@pytest.mark.parametrize(
+    ("history", "stale"),
+    [
+        ([3e-3, 2e-3, *[1.9e-3] * (CONFIG.patience - 1), 2e-3 * 0.95**CONFIG.patience], 0),
+        ([2e-3, 1.9e-3], 0),
+        ([2e-3, 1e-3, 1e-3, 1e-3], 2),
+        (creeping(1.1), 0),
+        (creeping(0.4), 2),
+        (creeping(0.1), 4),
+    ],
+)
+def test_a_gain_is_half_the_trend_of_the_latest_rounds_and_half_the_hope(history: list[float], stale: int) -> None:
+    *earlier, last = history
+    span = min(CONFIG.patience, len(earlier))
+    trend_s = last * (1.0 - (last / history[-1 - span]) ** (1.0 / span))
+    hope_s = (last - last / 1.5) / (len(history) + 1)
+    gains_s = TaskScheduler(CONFIG).expected_gains_s([state("a", *history)])
+    assert gains_s["a"] == pytest.approx((trend_s + hope_s) / 2 * 0.01 ** (stale / CONFIG.patience))
+
+
+def test_what_computes_nothing_is_no_peer_of_what_computes() -> None:
+    """Its work is bytes, not operations."""
+    copy, product = state("copy", 1e-3, flops=0.0, bytes_moved=1e6), state("product", 1e-3, flops=1e9)
+    scheduler = TaskScheduler(CONFIG)
+    assert scheduler.expected_gains_s([copy, product])["copy"] == scheduler.expected_gains_s([copy])["copy"]
+
+
 def test_a_resumed_task_has_had_its_first_round() -> None:
     choice = choose(state("old", trials=16), state("new", exhausted=True))
     assert choice is not None
