@@ -52,6 +52,21 @@ def test_the_tile_with_least_to_read_comes_first() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "streams"),
+    [
+        (42, 512, True),
+        (43, 512, False),  # all else is more than two thirds as many numbers
+        (4, 511, False),  # fewer weights than 2^18
+    ],
+)
+def test_weights_that_are_most_of_what_is_read_are_streamed(rows: int, columns: int, streams: bool) -> None:
+    product = matrices(rows, columns)
+    assert product.streams == streams
+    several = replace(product, extents=(2, *product.extents), batch=(0,), rows=(1,), lanes=2, sums=(3,))
+    assert not several.streams
+
+
 def test_few_registers_hold_fewer_columns() -> None:
     assert [(tile.columns, tile.most_rows) for tile in tiles_of(matrices(12, 12), AVX2)] == [(3, 4), (2, 6), (1, 14)]
 
