@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from tcl_core.batches import FeatureLayout
 from tcl_core.checkpoints.origin import FACT, Origin, from_fact, to_fact
-from tcl_core.cost_model.checkpoint import read_checkpoint, write_checkpoint
+from tcl_core.cost_model.checkpoint import read_checkpoint, unwritable, write_checkpoint
 from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
 
@@ -114,4 +114,4 @@ def write_stamped(save: Callable[[Path], None], origin: Origin, path: Path) -> N
         if not isinstance(cause, OSError):
             raise
         # Whichever file it was: the one beside it is ours, and is gone.
-        raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {cause.strerror}.") from cause
+        raise unwritable(path, cause) from cause

@@ -79,7 +79,16 @@ def write_whole(path: Path, data: bytes) -> None:
     try:
         _replace(path, data)
     except OSError as error:
-        raise UserError("checkpoint", f"The checkpoint {path} cannot be written: {error.strerror}.") from error
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> UserError:
+    """What a person gets where the system does not take a checkpoint at `path`."""
+    return UserError(
+        "checkpoint",
+        f"The checkpoint {path} cannot be written ({error.strerror or error}); see to the permissions and the free "
+        "space there, or write it elsewhere.",
+    )
 
 
 def read_checkpoint(path: Path, model: str | None = None, layout: FeatureLayout | None = None) -> Checkpoint:

@@ -133,7 +133,11 @@ class EvaluationResult:
                 with in_place_of(path) as whole:
                     whole.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise UserError("evaluate", f"The tables cannot be written to {folder}: {error.strerror}.") from error
+            raise UserError(
+                "evaluate",
+                f"The tables cannot be written to {folder} ({error.strerror}); see to its permissions and free space, "
+                "or choose another folder.",
+            ) from error
         return markdown_path, json_path
 
 

@@ -227,7 +227,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(UserError, match=r"kept\.safetensors cannot be written: No space left"):
+    with pytest.raises(UserError, match=r"kept\.safetensors cannot be written \(No space left"):
         train(collected, out=str(out), seed=1)
     assert describe(out).digest == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
