@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 import re
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tcl_core.cost_model.base import EpochReport
+from tcl_core.destinations import in_place_of
 from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.store.lock import Locked, WriterLock
@@ -77,7 +77,7 @@ class CellFolder:
         except (OSError, ValueError):
             return None
         known = isinstance(found, dict) and (found.get("row"), found.get("seed")) == (row, seed)
-        return found["value"] if known else None
+        return found.get("value") if known else None
 
     def write(self, row: str, seed: int, value: Value) -> None:
         """Keep a finished cell.
@@ -87,11 +87,9 @@ class CellFolder:
         """
         path = self._path(row, seed)
         text = json.dumps({"row": row, "seed": seed, "value": value}, allow_nan=False)
-        temporary = path.with_suffix(f".{os.getpid()}.new")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
+            with in_place_of(path) as whole:
+                whole.write_text(text, encoding="utf-8")
         except OSError as error:
             raise self._refusal(error) from error
 

@@ -67,9 +67,26 @@ def test_a_damaged_cell_is_done_again(tmp_path: Path) -> None:
     run(tmp_path, Work(token), token)
     for path in tmp_path.glob("mamba-0.json"):
         path.write_text('{"row": "mam', encoding="utf-8")
+    for path in tmp_path.glob("mamba-1.json"):
+        path.write_text('{"row": "mamba", "seed": 1}', encoding="utf-8")
     again = Work(token)
     run(tmp_path, again, token)
-    assert again.done == [("mamba", 0)]
+    assert again.done == [("mamba", 0), ("mamba", 1)]
+
+
+def test_a_full_disk_leaves_the_old_cell_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = CellFolder(tmp_path)
+    folder.write("mamba", 0, {"top1": 0.5})
+
+    def full(path: Path, text: str, **_: str) -> None:
+        path.write_bytes(text[:4].encode())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(UserError, match=r"cannot be kept in .* \(No space left on device\)"):
+        folder.write("mamba", 0, {"top1": 0.6})
+    assert folder.read("mamba", 0) == {"top1": 0.5}
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_what_another_process_is_at_is_left_to_it(tmp_path: Path) -> None:
