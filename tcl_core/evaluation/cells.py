@@ -119,7 +119,8 @@ class CellFolder:
         return UserError("evaluate", sentence)
 
     def _path(self, row: str, seed: int) -> Path:
-        return self.folder / f"{re.sub(r'[^A-Za-z0-9.+-]', '_', row)}-{seed}.json"
+        name = re.sub(r"[^\w.+ -]", lambda sign: f"%{ord(sign[0]):02x}", row)  # no two rows share a file
+        return self.folder / f"{name}-{seed}.json"
 
 
 def run_cells(

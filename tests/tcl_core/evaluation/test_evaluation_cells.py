@@ -74,6 +74,14 @@ def test_a_damaged_cell_is_done_again(tmp_path: Path) -> None:
     assert again.done == [("mamba", 0), ("mamba", 1)]
 
 
+def test_cells_of_any_names_lie_apart(tmp_path: Path) -> None:
+    folder, rows = CellFolder(tmp_path), ("a b", "a_b", "a/b", "网络", "网路", "é", "../a")
+    for number, row in enumerate(rows):
+        folder.write(row, 0, {"top1": number})
+    assert [folder.read(row, 0) for row in rows] == [{"top1": number} for number in range(len(rows))]
+    assert len(list(tmp_path.iterdir())) == len(rows)
+
+
 def test_a_full_disk_leaves_the_old_cell_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = CellFolder(tmp_path)
     folder.write("mamba", 0, {"top1": 0.5})
