@@ -31,7 +31,7 @@ _MOST = 2**31 - 1
 _LEVELS = 32
 """Lists and objects inside each other; an origin's platform has five. How many Python can read and write depends on
 who asks."""
-_LIBRARIES = ("numpy", "torch", "safetensors", "xgboost", "apache-tvm")
+_LIBRARIES = ("numpy", "torch", "safetensors", "xgboost", "xgboost-cpu", "apache-tvm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "model": checkpoint.model,
         "layout": json.dumps(asdict(checkpoint.layout), sort_keys=True),
         "facts": json.dumps(checkpoint.facts, sort_keys=True),
-        "libraries": json.dumps(dict(checkpoint.libraries) or _library_versions(), sort_keys=True),
+        "libraries": json.dumps(dict(checkpoint.libraries) or library_versions(), sort_keys=True),
     }
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in checkpoint.tensors.items()}
     data = save(tensors, metadata | {"sha256": _digest(metadata, tensors)})
@@ -191,7 +191,8 @@ def _require_readable(path: Path) -> None:
         pass
 
 
-def _library_versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries here that a model's answers depend on, by the names they are installed under."""
     found = {}
     for name in _LIBRARIES:
         try:

@@ -13,6 +13,7 @@ from tcl_core.batches import TaskGroup
 from tcl_core.config import LEARNING_RATES, TEACHING, CostModelConfig, LearnerConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
+from tcl_core.cost_model.checkpoint import library_versions
 from tcl_core.dataset.base import Dataset, Split
 from tcl_core.errors import UserError
 from tcl_core.evaluation.cells import CellFolder, digest_of
@@ -22,15 +23,11 @@ from tcl_core.evaluation.splits import TaskSplit, rotations, split_tasks
 from tcl_core.evaluation.training import rank_with
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT
-from tcl_core.versions import installed_versions
 
 _ROOT_CODE = tuple(
     f"evaluation/{name}.py" for name in ("context", "groups", "metrics", "shares", "splits", "store_rows", "training")
 )
-_DECISIVE = {"torch", "numpy"}
-"""Packages of another version train to other weights."""
-
-_PARTS_OF_ALL = ("features", "cost_model", "search/population.py")
+_PARTS_OF_ALL = ("batches.py", "dataset/base.py", "features", "cost_model", "search/population.py")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +185,7 @@ class Context:
             **settings,
             "version": __version__,
             "rates": LEARNING_RATES,
-            "packages": {name: version for name, version in installed_versions() if name in _DECISIVE},
+            "packages": library_versions(),  # others train to other weights
             "rotate": self.config.rotate,
             "platform": self.platform,
         }

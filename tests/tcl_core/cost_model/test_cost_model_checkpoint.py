@@ -54,7 +54,7 @@ def test_everything_comes_back(path: Path) -> None:
 
 def test_a_copy_written_with_other_libraries_is_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = read_checkpoint(path)
-    monkeypatch.setattr(checkpoint_module, "_library_versions", lambda: {"numpy": "9"})
+    monkeypatch.setattr(checkpoint_module, "library_versions", lambda: {"numpy": "9"})
     write_checkpoint(path.with_name("copy"), found)
     assert read_checkpoint(path.with_name("copy")).digest == found.digest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,20 @@ def test_what_cannot_be_evaluated_is_said_at_once(make_context: Make, dataset: D
     assert "of the test networks on strong CPU failed" in refused(make_context(replace(dataset, records=failed)))
     untested = {key: found for key, found in dataset.records.items() if key[0] not in "tu"}
     assert "no record of the test networks" in refused(make_context(replace(dataset, records=untested)))
+
+
+@pytest.mark.parametrize("package", ["torch", "numpy", "apache-tvm", "xgboost"])
+def test_cells_of_another_version_are_not_found(
+    make_context: Make, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    here = make_context().cells("models", {}, ()).folder
+    assert make_context().cells("models", {}, ()).folder == here
+
+    def other(name: str) -> str:
+        return "0" if name.startswith(package) else version(name)
+
+    monkeypatch.setattr("tcl_core.cost_model.checkpoint.version", other)
+    assert make_context().cells("models", {}, ()).folder != here
 
 
 def test_the_whole_evaluation_is_written(make_context: Make, tmp_path: Any) -> None:
