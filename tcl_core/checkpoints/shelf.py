@@ -287,10 +287,10 @@ def _noted(workspace: Workspace) -> Iterator[Entry]:
     noted = {row.path.resolve() for row in rows}
     for path in sorted((workspace.path / "checkpoints").glob(f"*{SUFFIX}")):
         if path.resolve() not in noted:
-            entry = _entry(None, path, CheckpointKind.RUN)
+            entry = _loose(path)
             owner = _owner(workspace, entry, platforms)
             starts = (owner.fingerprint,) if owner else ()
-            yield replace(entry, platform=owner, starts=starts)
+            yield replace(entry, platform=owner or entry.platform, starts=starts)
 
 
 def _elsewhere(workspace: Workspace, known: Sequence[Entry]) -> Iterator[Entry]:

@@ -48,6 +48,15 @@ def test_the_list(workspace: Workspace, make: Make, shipped_folder: Path) -> Non
     assert [one.name for one in entries(None)] == ["cpu"]
 
 
+def test_a_file_that_nobody_noted_is_listed_as_what_it_says_it_is(workspace: Workspace, make: Make) -> None:
+    """Left by a death between writing a checkpoint and noting it, or put there by hand."""
+    path = make("first", origin=origin_of(samples.platform("feed", name="elsewhere")))
+    path.rename(workspace.path / "checkpoints" / path.name)
+    (found,) = entries(workspace)
+    assert (found.id, found.kind, found.starts) == (None, "trained", ())
+    assert found.platform is not None and found.platform.name == "elsewhere"
+
+
 def test_a_damaged_file_is_listed_with_its_problem(workspace: Workspace, make: Make) -> None:
     entry = kept(workspace, make)
     entry.path.write_text("torn", encoding="utf-8")
