@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -122,5 +123,11 @@ def _in_processes(jobs: Mapping[Key, ReplayJob], processes: int) -> Generator[tu
             futures = {executor.submit(extract, job): key for key, job in jobs.items()}
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        except BrokenProcessPool as error:
+            raise UserError(
+                "setup",
+                "A process that replays candidates for the cost model ended before it was done, as one does from which "
+                "the system takes its memory; free some and try again, or choose another cost model than mlp and xgb.",
+            ) from error
         finally:
             executor.shutdown(cancel_futures=True)

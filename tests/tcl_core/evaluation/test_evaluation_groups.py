@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from tcl_core.batches import StoreFeatureBatch, TokenBatch
 from tcl_core.dataset.base import Dataset
 from tcl_core.domain import Candidate, Platform, Task
 from tcl_core.errors import Interrupted, UserError
+from tcl_core.evaluation import store_rows
 from tcl_core.evaluation.groups import Groups
 from tcl_core.evaluation.store_rows import ReplayJob, StoreRows, extract
 from tcl_core.events import CancelToken
@@ -151,6 +154,12 @@ def test_extraction_stops_when_asked_and_keeps_what_it_has(
     assert told == [f"replayed 1 of {len(keys)} tasks"]
     groups.prepare(keys, WEAK, "schedules", tell=told.append)
     assert told[-1] == f"replayed {len(keys) - 1} of {len(keys) - 1} tasks"
+
+
+def test_a_worker_that_dies_is_a_sentence(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_rows, "obey_parent", partial(os._exit, 1))
+    with pytest.raises(UserError, match="ended before it was done"):
+        Groups(dataset, processes=2).prepare((*TRAIN, "v"), WEAK, "schedules")
 
 
 def test_sketches_that_were_added_since_change_nothing(dataset: Dataset) -> None:
