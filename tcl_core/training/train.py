@@ -12,7 +12,7 @@ from tcl_core.checkpoints.shelf import new_path, note
 from tcl_core.checkpoints.start import check_asked
 from tcl_core.config import TEACHING, CostModelConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
-from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch
+from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch, FitReport
 from tcl_core.destinations import check_folder
 from tcl_core.domain import CheckpointKind
 from tcl_core.errors import Interrupted, UserError
@@ -147,6 +147,7 @@ class _Training:
         self._parent = describe(start.path) if start.path else None
         self._watch, self._phase, self._cancel = watch, phase, cancel
         self._passes: list[EpochReport] = []
+        self._finished = 0
 
     def run(self, workspace: Workspace) -> TrainReport:
         platform = self._lesson.platform.fingerprint
@@ -161,9 +162,10 @@ class _Training:
         self._passes.clear()
         stopped = False
         try:
-            self._fit(model, groups)
+            self._finished = self._fit(model, groups).epochs
         except Interrupted:
-            if not self._passes:
+            self._finished = len(self._passes)
+            if not self._finished:
                 raise Interrupted("Stopped before the first pass was done; nothing was saved.") from None
             stopped = True
         self._phase("testing on held-out networks")
@@ -178,14 +180,14 @@ class _Training:
     def _fresh(self) -> CostModel:
         return make_cost_model(self._config.cost_model, LAYOUT, self._config.seed)
 
-    def _fit(self, model: CostModel, groups: tuple[TaskGroup, ...]) -> None:
+    def _fit(self, model: CostModel, groups: tuple[TaskGroup, ...]) -> FitReport:
         def watch(report: EpochReport) -> None:
             self._passes.append(report)
             self._watch(report)
 
         split, platform = self._lesson.split, self._lesson.platform.fingerprint
         validation = self._lesson.groups.groups(split.validation, platform, reads=model.reads)
-        model.train_offline(groups, validation, self._config.offline, watch, self._cancel)
+        return model.train_offline(groups, validation, self._config.offline, watch, self._cancel)
 
     def _chosen(self, model: CostModel) -> tuple[TaskGroup, ...]:
         """The groups to train on: everything, or a share grown by the sampler (see `evaluation.shares`)."""
@@ -239,7 +241,7 @@ class _Training:
             number=note(workspace, file),
             tasks=len(groups),
             records=records,
-            epochs=len(self._passes),
+            epochs=self._finished,
             loss=best.loss if best else None,
             seconds=last.seconds if last else 0.0,
             parameters=model.parameters,

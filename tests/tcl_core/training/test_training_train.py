@@ -183,6 +183,13 @@ def test_a_loss_that_is_no_number_is_refused_and_nothing_is_saved(
     assert not list((collected / "checkpoints").iterdir())
 
 
+def test_a_pass_whose_loss_is_no_number_is_not_counted(collected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter((0.9, 0.8, float("nan")))
+    monkeypatch.setattr("tcl_core.cost_model.offline.take_step", lambda *_: next(losses))
+    report = train(collected, offline=OfflineConfig(epochs=10))
+    assert (report.epochs, report.loss) == (2, 0.8)
+
+
 def test_nothing_measured_on_the_platform(collected: Path, cpu_platform: Platform) -> None:
     from dataclasses import replace
 
