@@ -21,9 +21,7 @@ def show_metrics(metrics: Metrics, held_out: Sequence[str], output: Output) -> N
     """One line, or why there are none; those of the networks that decide when to stop apart."""
     tested = [(name, value) for name, value in metrics if not name.startswith(_DECIDING)]
     decided = [(name, value) for name, value in metrics if name.startswith(_DECIDING)]
-    text = (
-        "not tested: no network with a success on this platform is held out (that takes three networks measured on it)"
-    )
+    text = "not tested: no network with a success on this platform is held out (that takes two networks measured on it)"
     if tested:
         text = " on ".join(filter(None, (metrics_text(tested), ", ".join(held_out))))
     if decided:

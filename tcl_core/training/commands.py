@@ -302,4 +302,4 @@ def _told(metrics: tuple[tuple[str, float], ...]) -> str:
     known = dict(metrics)
     if "top1" in known:
         return f"top-1 {known['top1']:.3f} on held-out networks"
-    return "not tested, since no network with a success on this platform is held out (that takes three networks)"
+    return "not tested, since no network with a success on this platform is held out (that takes two networks)"

@@ -219,7 +219,7 @@ def test_options_of_the_live_table_alone_are_refused_for_others(given: tuple[str
     [
         ((("top1", 0.5), ("validation_top1", 0.25)), ("net",), "top1 0.5000 on net; validation_top1 0.2500 on those"),
         ((("validation_top1", 0.25),), ("net",), "not tested: no network with a success"),
-        ((), (), "not tested: no network with a success"),
+        ((), (), "not tested: no network with a success on this platform is held out (that takes two networks"),
     ],
 )
 def test_metrics_say_which_networks_they_are_of(
