@@ -45,6 +45,8 @@ def test_the_rule_is_the_same_everywhere() -> None:
     names = ("resnet18", "resnet50", "bert", "squeezenet", "mobilenet")
     assert assign_splits(names, {}) == assign_splits(names[::-1], {})
     assert assign_splits(names, {"bert": Split.TEST})["bert"] is Split.TEST
+    held_out = {name: split for name, split in assign_splits("abcdefghij", {}).items() if split is not Split.TRAIN}
+    assert held_out == {"j": Split.TEST, "d": Split.TEST, "f": Split.VALIDATION, "c": Split.VALIDATION}
 
 
 def test_a_name_that_nobody_has() -> None:

@@ -61,3 +61,4 @@ def test_rotations_test_and_validate_every_network_once(networks: tuple[DatasetN
 def test_the_seed_deals_the_networks() -> None:
     networks = [network(str(index), Split.TRAIN, (str(index),)) for index in range(12)]
     assert rotations(networks, 0) != rotations(networks, 1)
+    assert len(rotations(networks, 0)) == 5
