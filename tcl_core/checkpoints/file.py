@@ -82,13 +82,16 @@ def require_importable(path: Path) -> tuple[CheckpointFile, Origin]:
 
 
 def stamp(path: Path, origin: Origin, out: Path | None = None) -> None:
-    """Write the checkpoint at `path` again, to `out` where given, with its origin among its facts.
+    """Write the checkpoint at `path` again, to `out` where given, with its origin among its facts. One that says that
+    origin already stays as it is, with its digest, in the words of whichever version wrote it.
 
     Raises:
         UserError: as `describe`, or the file cannot be written; an old one at `out` then survives.
     """
     checkpoint = read_checkpoint(path)
-    write_checkpoint(out or path, replace(checkpoint, facts={**checkpoint.facts, FACT: to_fact(origin)}))
+    if from_fact(checkpoint.facts.get(FACT)) != origin:
+        checkpoint = replace(checkpoint, facts={**checkpoint.facts, FACT: to_fact(origin)})
+    write_checkpoint(out or path, checkpoint)
 
 
 def save_stamped(save: Callable[[Path], None], origin: Origin, path: Path) -> CheckpointFile:

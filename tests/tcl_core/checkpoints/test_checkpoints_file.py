@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from safetensors import safe_open
 
 from tcl_core.checkpoints import describe, lineage_after, save_stamped, stamp
 from tcl_core.checkpoints.origin import from_fact, to_fact
-from tcl_core.cost_model.checkpoint import FORMAT
+from tcl_core.cost_model.checkpoint import FORMAT, read_checkpoint, write_checkpoint
 from tcl_core.cost_model.random_model import RandomModel
 from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
@@ -112,6 +113,19 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(
     assert len(calls) == full
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_copy_keeps_the_digest_of_an_origin_with_fewer_fields(make: Make, tmp_path: Path) -> None:
+    """As versions before wrote it: children name their parent by its digest, in whichever workspace a copy of it is."""
+    path = make(origin=origin_of(samples.platform()))
+    written = read_checkpoint(path)
+    origin = dict(written.facts["origin"])
+    origin["platform"] = {name: value for name, value in origin["platform"].items() if name != "device"}
+    write_checkpoint(path, replace(written, facts={**written.facts, "origin": origin}))
+    before = describe(path)
+    assert before.origin is not None and before.digest != written.digest
+    stamp(path, before.origin, tmp_path / "copy.safetensors")
+    assert describe(tmp_path / "copy.safetensors").digest == before.digest
 
 
 def test_the_origin_is_under_the_checksum(make: Make) -> None:
