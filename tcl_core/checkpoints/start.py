@@ -161,9 +161,7 @@ def check_asked(path: Path, model: str) -> Start:
 
 def _shipped(path: Path, model: str) -> Start:
     """What ships, where it is for this cost model and vocabulary; else a cold start, as if nothing shipped."""
-    if not path.exists():
-        return Start(path=None, reason="shipped")
-    found = describe(path)
-    if not found.fits or not holds(found, model):
-        return Start(path=None, reason="shipped")
+    found = describe(path) if path.exists() else None
+    if found is None or not found.fits or not holds(found, model):
+        return Start(path=None)
     return Start(path=path, learned=found.model == LEARNED_MODEL, reason="shipped")
