@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tcl_core.domain import CheckpointKind, Platform
@@ -45,8 +45,8 @@ def lineage_after(parent: Origin | None, platform: Platform) -> tuple[str, ...]:
 
 
 def to_fact(origin: Origin) -> Any:
-    """As a JSON value."""
-    return json.loads(dumps(origin))
+    """As a JSON value, without the address that the platform was reached at: others get the file."""
+    return json.loads(dumps(replace(origin, platform=replace(origin.platform, device=""))))
 
 
 def from_fact(fact: Any) -> Origin | None:

@@ -128,6 +128,12 @@ def test_a_copy_keeps_the_digest_of_an_origin_with_fewer_fields(make: Make, tmp_
     assert describe(tmp_path / "copy.safetensors").digest == before.digest
 
 
+def test_the_address_of_a_device_is_no_part_of_an_origin(make: Make) -> None:
+    path = make(origin=origin_of(replace(samples.platform(), device="10.0.0.7:9190")))
+    assert describe(path).origin == origin_of(samples.platform())
+    assert b"10.0.0.7" not in path.read_bytes()
+
+
 def test_the_origin_is_under_the_checksum(make: Make) -> None:
     path = make(origin=origin_of(samples.platform()))
     with safe_open(path, framework="numpy") as file:
