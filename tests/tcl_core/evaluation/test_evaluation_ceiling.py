@@ -21,6 +21,16 @@ def with_repeats(dataset: Dataset, repeat: Callable[[int, Measured], tuple[float
     return replace(dataset, records=records)
 
 
+def weighted(dataset: Dataset, pick: Callable[[list[float]], float], flags: tuple[bool, ...] = (False, True)) -> float:
+    """Seconds of the test networks where each task takes what `pick` makes of its records that were cut off, or not."""
+    return sum(
+        weight
+        * pick([one.latencies_s[0] for one in dataset.records[key, STRONG] if one.latencies_s and one.cut_off in flags])
+        for network in dataset.networks[2:]
+        for key, weight in network.weights
+    )
+
+
 def test_without_noise_a_repeat_ranks_perfectly(dataset: Dataset) -> None:
     found = ceiling(Groups(dataset), STRONG, dataset.networks[2:], seed=0, draws=5)
     assert found is not None
@@ -66,3 +76,34 @@ def test_noise_of_other_networks_counts_where_the_judged_ones_have_no_repeats_of
 
 def test_without_repeats_it_is_not_known(dataset: Dataset) -> None:
     assert ceiling(Groups(with_repeats(dataset, lambda *_: ())), STRONG, dataset.networks[2:], seed=0) is None
+    once = with_repeats(dataset, lambda index, one: () if index else one.latencies_s)
+    alone = ceiling(Groups(once), STRONG, dataset.networks[2:], seed=0, draws=2)
+    assert alone is not None and (alone.direct, alone.direct_tasks) == (None, 0)
+
+
+def test_a_repeat_that_turns_the_order_round_finds_the_slowest(dataset: Dataset) -> None:
+    def turned(_index: int, one: Measured) -> tuple[float, ...]:
+        return (1e-8 / one.latencies_s[0],) if one.latencies_s else ()
+
+    found = ceiling(Groups(with_repeats(dataset, turned)), STRONG, dataset.networks[2:], seed=0, draws=2)
+    assert found is not None
+    assert found.direct == pytest.approx(weighted(dataset, min) / weighted(dataset, max))
+
+
+def test_records_that_were_cut_off_take_the_noise_of_their_like(dataset: Dataset) -> None:
+    def noisy(_index: int, one: Measured) -> tuple[float, ...]:
+        return tuple((1e-3 if one.cut_off else 1.0) * latency for latency in one.latencies_s)
+
+    found = ceiling(Groups(with_repeats(dataset, noisy)), STRONG, dataset.networks[2:], seed=0, draws=5)
+    assert found is not None
+    best_s, found_s = weighted(dataset, min), weighted(dataset, min, (True,))
+    assert best_s < found_s
+    assert found.simulated.to_json() == pytest.approx([best_s / found_s, 0])
+
+
+def test_a_task_without_a_success_is_left_out(dataset: Dataset) -> None:
+    failed = tuple(one for one in dataset.records["t", STRONG] if one.failure)
+    some = replace(dataset, records={**dataset.records, ("t", STRONG): failed})
+    found = ceiling(Groups(some), STRONG, dataset.networks[2:], seed=0, draws=2)
+    assert found is not None
+    assert found.direct_tasks == 1
