@@ -30,7 +30,8 @@ def model() -> CostModel:
 def test_a_share_grows_without_repeats(groups: Groups, model: CostModel, name: str) -> None:
     sampler = make_sampler(SamplerConfig(name=name, exploit=0.0))
     small = grow(groups, TRAIN, WEAK, 0.1, sampler, model, 0)
-    large = grow(groups, TRAIN, WEAK, 0.5, sampler, model, 0, small)
+    # Under another seed: a larger choice from nothing begins with the smaller one where nothing else has changed.
+    large = grow(groups, TRAIN, WEAK, 0.5, sampler, model, 1, small)
     whole = grow(groups, TRAIN, WEAK, 1.0, sampler, model, 0, large)
     for key in TRAIN:
         size = len(groups.measured(key, WEAK))
@@ -62,7 +63,7 @@ def test_a_draw_keeps_to_its_share(groups: Groups, share: float) -> None:
     drawn = draw(groups, TRAIN, WEAK, share, 0)
     total = sum(len(groups.measured(key, WEAK)) for key in TRAIN)
     count = sum(len(rows) for rows in drawn.values())
-    assert abs(count - max(4, share * total)) <= 2
+    assert max(4, share * total) - 2 <= count <= max(4, round(share * total))
     assert all(len(np.unique(rows)) == len(rows) >= 2 for rows in drawn.values())
     again = draw(groups, TRAIN, WEAK, share, 0)
     assert {key: rows.tolist() for key, rows in drawn.items()} == {key: rows.tolist() for key, rows in again.items()}
