@@ -184,9 +184,8 @@ def test_removing(workspace: Workspace, make: Make, shipped_folder: Path) -> Non
     elsewhere = make("elsewhere", origin=origin_of(samples.platform()), seed=2)
     note(workspace, describe(elsewhere))
     ships = make("cpu", origin=origin_of(samples.platform()), seed=3).rename(shipped_folder / "cpu.safetensors")
-    shelf.remove_checkpoint(workspace, "first")
-    shelf.remove_checkpoint(workspace, own.stem)
-    shelf.remove_checkpoint(workspace, "elsewhere")
+    removed = [shelf.remove_checkpoint(workspace, name) for name in ("first", own.stem, "elsewhere")]
+    assert [one.on_disk for one in removed] == [False, False, True]
     assert [path.exists() for path in (entry.path, own, elsewhere)] == [False, False, True]
     assert [one.name for one in entries(workspace)] == ["cpu"]
     for name in ("cpu", str(elsewhere)):
