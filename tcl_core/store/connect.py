@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from tcl_core.store.refusals import corrupt, not_writable, refusal
@@ -83,12 +84,13 @@ def _read(database: Path, uri: str, passing: str) -> sqlite3.Connection:
         if version == 0:
             raise refusal(corrupt(database.parent, "its database is empty"))
         if version < len(STEPS):
-            older, connection = connection, sqlite3.connect(passing, isolation_level=None)
-            older.backup(connection)
-            older.close()
-            migrate(connection)
+            with closing(connection) as older:
+                connection = sqlite3.connect(passing, isolation_level=None)
+                older.backup(connection)
+            connection.execute("PRAGMA journal_mode = OFF")  # a copy that cannot be migrated is thrown away
         if passing:
             connection.execute("PRAGMA temp_store = MEMORY")
+        migrate(connection)
         connection.execute("PRAGMA query_only = ON")
     except BaseException:
         connection.close()

@@ -1,7 +1,8 @@
 """The database's schema, as numbered steps: a new file takes all of them, an old one those it lacks.
 
-Version n is the result of the first n steps (`PRAGMA user_version`), so a migrated file and a new one are the same. A
-step that has been published never changes; a change is a new step. All steps of one opening are one transaction.
+Version n is the result of the first n steps (`PRAGMA user_version`), so a migrated file and a new one are the same.
+What a step that has been published results in never changes; a change is a new step. All steps of one opening are one
+transaction.
 
 Traces and modules are zlib-compressed text: a trace of 3.5 KB shrinks to a quarter, a module of 20 KB to a tenth.
 """
@@ -117,14 +118,20 @@ STEPS: tuple[Step, ...] = (
         "ALTER TABLE runs ADD COLUMN after_record INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE records ADD COLUMN run INTEGER REFERENCES runs (id)",
         "ALTER TABLE records ADD COLUMN elapsed_s REAL",
-        """UPDATE runs SET lasted_s = max(0, finished_at - started_at), after_record =
-            coalesce((SELECT max(id) FROM records WHERE measured_at < started_at), 0)""",
-        """UPDATE records SET run = (SELECT id FROM runs
-                WHERE id = (SELECT max(id) FROM runs WHERE started_at <= measured_at)
-                AND runs.platform = records.platform AND coalesce(measured_at <= finished_at, 1))
-            WHERE source NOT IN ('imported', 'collected')""",
-        """UPDATE records SET elapsed_s = measured_at - (SELECT started_at FROM runs WHERE id = run)
-            WHERE run IS NOT NULL""",
+        # Runs and records in one order, by the clock: asking run by run read all records for each of them.
+        """CREATE TEMP TABLE moments AS SELECT id, measured,
+            max(id) FILTER (WHERE NOT measured) OVER earlier AS run,
+            max(id) FILTER (WHERE measured) OVER earlier AS record
+            FROM (SELECT id, started_at AS at, 0 AS measured FROM runs
+                UNION ALL SELECT id, measured_at, 1 FROM records)
+            WINDOW earlier AS (ORDER BY at, measured ROWS UNBOUNDED PRECEDING)""",
+        """UPDATE runs SET lasted_s = max(0, finished_at - started_at), after_record = coalesce(record, 0)
+            FROM moments WHERE moments.id = runs.id AND NOT measured""",
+        """UPDATE records SET run = runs.id, elapsed_s = measured_at - started_at
+            FROM moments JOIN runs ON runs.id = moments.run WHERE moments.id = records.id AND measured
+            AND runs.platform = records.platform AND coalesce(measured_at <= finished_at, 1)
+            AND source NOT IN ('imported', 'collected')""",
+        "DROP TABLE moments",
     ),
 )
 

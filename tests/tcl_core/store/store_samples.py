@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,9 @@ from tcl_core.domain import (
     TensorSpec,
 )
 from tcl_core.store import Workspace
+from tcl_core.store.record_table import compress
+from tcl_core.store.schema import STEPS, migrate
+from tcl_core.store.workspace import DATABASE
 
 ROOT = Path(tcl_core.__file__).parents[1]
 
@@ -114,6 +118,27 @@ def furnish(workspace: Workspace) -> None:
     """A platform, and a network with tasks a1, b2, so that records and runs find what they refer to."""
     workspace.add_platform(platform())
     workspace.add_network(network(), (task("a1"), task("b2", weight=1)))
+
+
+def an_old_workspace(folder: Path, records: int = 1) -> None:
+    """A workspace of schema 1, as its version wrote it."""
+    folder.mkdir(exist_ok=True)
+    connection = sqlite3.connect(folder / DATABASE, isolation_level=None)
+    migrate(connection, STEPS[:1])
+    connection.execute("INSERT INTO platforms VALUES ('cafe01', 'n', 'llvm', '{}', 2, 1, '{}')")
+    connection.execute("INSERT INTO tasks VALUES ('a1', ?, 1, 1, 'float32', '[]', '[]', 'm')", (compress("{}"),))
+    connection.execute(
+        "INSERT INTO records VALUES (1, 'a1', 'cafe01', 0, '[[1,64],[1]]', 0.002, '[0.001, 0.003]', NULL, NULL, NULL, "
+        "0.5, 0.1, NULL, 1.0, 0, 1, 1700000000, '0', ?)",
+        (compress("[[],[]]"),),
+    )
+    connection.execute(
+        "WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers LIMIT ?) "
+        "INSERT INTO records SELECT n, task_key, platform, n, decisions, latency_s, latencies_s, NULL, NULL, NULL, "
+        "0.5, 0.1, NULL, 1.0, 0, 1, measured_at, '0', trace_json FROM records, numbers WHERE id = 1",
+        (records - 1,),
+    )
+    connection.close()
 
 
 def child(code: str, *arguments: object) -> subprocess.Popen[str]:

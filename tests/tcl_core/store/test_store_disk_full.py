@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from store_samples import child, record
+from store_samples import an_old_workspace, child, record
 
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
@@ -78,19 +78,21 @@ def test_a_write_that_the_system_refuses(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
-@pytest.mark.parametrize("left", ["closed", "killed", "copied"])
+@pytest.mark.parametrize("left", ["closed", "killed", "copied", "old"])
 def test_a_full_disk_is_read(workspace: Workspace, left: str) -> None:
-    """A reader of a log needs an index of it, which finds no room."""
+    """A reader of a log needs an index of it, which finds no room, and nor does a copy of an older schema."""
     path = workspace.path
     workspace.add_record(record(0))
-    if left == "copied":  # while it was written, without the index
+    if left == "old":
+        an_old_workspace(path := path.with_name("old"), 5000)  # more than SQLite keeps in memory by itself
+    elif left == "copied":  # while it was written, without the index
         shutil.copytree(path, path := path.with_name("copy"), ignore=shutil.ignore_patterns("*-shm"))
     elif left != "killed":
         workspace.close()
     else:
         shutil.copytree(path, path := path.with_name("copy"))
     out, err = child(READS, path).communicate(timeout=60)
-    assert (out.split(), err) == (["1", "0"], "")
+    assert (out.split(), err) == (["5000" if left == "old" else "1", "0"], "")
 
 
 @pytest.mark.parametrize("log", [None, b""])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from store_samples import furnish, record
+from store_samples import an_old_workspace, furnish, record
 
 from tcl_core.config import RunConfig
-from tcl_core.domain import Source
+from tcl_core.domain import Record, Source
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace, connect
-from tcl_core.store.record_table import compress
 from tcl_core.store.schema import APPLICATION_ID, STEPS, migrate, version_of
 from tcl_core.store.workspace import DATABASE, LOCK
 
@@ -35,21 +35,6 @@ def schema_of(database: Path) -> list[tuple[str, ...]]:
         return sorted(connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql NOT NULL").fetchall())
     finally:
         connection.close()
-
-
-def an_old_workspace(folder: Path) -> None:
-    """A workspace of schema 1, as its version wrote it, with one record."""
-    folder.mkdir(exist_ok=True)
-    connection = sqlite3.connect(folder / DATABASE, isolation_level=None)
-    migrate(connection, STEPS[:1])
-    connection.execute("INSERT INTO platforms VALUES ('cafe01', 'n', 'llvm', '{}', 2, 1, '{}')")
-    connection.execute("INSERT INTO tasks VALUES ('a1', ?, 1, 1, 'float32', '[]', '[]', 'm')", (compress("{}"),))
-    connection.execute(
-        "INSERT INTO records VALUES (1, 'a1', 'cafe01', 0, '[[1,64],[1]]', 0.002, '[0.001, 0.003]', NULL, NULL, NULL, "
-        "0.5, 0.1, NULL, 1.0, 0, 1, 1700000000, '0', ?)",
-        (compress("[[],[]]"),),
-    )
-    connection.close()
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -206,13 +191,14 @@ def test_an_old_file_opens_and_becomes_a_new_one(tmp_path: Path) -> None:
     assert schema_of(tmp_path / "old" / DATABASE) == schema_of(tmp_path / "new" / DATABASE)
 
 
-def test_runs_of_old_files_have_the_records_that_the_clock_gives_them(tmp_path: Path) -> None:
-    with Workspace.open(tmp_path) as workspace:
+def a_workspace_of_schema_9(
+    folder: Path, runs: Sequence[tuple[float, float | None]], records: Sequence[Record]
+) -> None:
+    """With runs by when they began and ended, and records, in the order in which they were noted."""
+    with Workspace.open(folder) as workspace:
         furnish(workspace)
-        for number, at in enumerate((90.0, 110.0, 120.0, 150.0, 220.0, 230.0)):
-            source = Source.IMPORTED if at == 120.0 else Source.SEARCH
-            workspace.add_record(record(number, measured_at=at, source=source))
-        for _ in range(2):
+        workspace.add_records(records)
+        for _ in runs:
             workspace.start_run(RunConfig(network=None, workspace="w"), "d1", "cafe01")
         written = workspace._connection
         for column in ("runs DROP COLUMN lasted_s", "runs DROP COLUMN after_record", "records DROP COLUMN elapsed_s"):
@@ -220,16 +206,46 @@ def test_runs_of_old_files_have_the_records_that_the_clock_gives_them(tmp_path: 
         written.execute("UPDATE records SET run = NULL")
         written.execute("PRAGMA foreign_keys = OFF")
         written.execute("ALTER TABLE records DROP COLUMN run")
-        written.execute("UPDATE runs SET started_at = id * 100, finished_at = CASE id WHEN 1 THEN 140 END")
+        numbered = [(began, ended, number) for number, (began, ended) in enumerate(runs, start=1)]
+        written.executemany("UPDATE runs SET started_at = ?, finished_at = ? WHERE id = ?", numbered)
         written.execute("PRAGMA user_version = 9")
+
+
+def test_runs_of_old_files_have_the_records_that_the_clock_gives_them(tmp_path: Path) -> None:
+    sources = {120.0: Source.IMPORTED, 200.5: Source.COLLECTED}
+    at = (90.0, 110.0, 120.0, 140.0, 150.0, 200.0, 200.5, 220.0)
+    records = [
+        record(number, measured_at=when, source=sources.get(when, Source.SEARCH)) for number, when in enumerate(at)
+    ]
+    a_workspace_of_schema_9(tmp_path, [(100.0, 140.0), (200.0, None), (200.5, 200.25)], records)
     with Workspace.open(tmp_path, read_only=True) as reader:
-        first, second = reader.runs()
-        assert (first.lasted_s, second.lasted_s) == (40.0, None)
+        first, second, third = reader.runs()
+        assert (first.lasted_s, second.lasted_s, third.lasted_s) == (40.0, None, 0.0)
         assert [(one.measured_at, moment) for one, moment in reader.records_up_to(first)] == [
             (90.0, None),
             (110.0, 10.0),
+            (140.0, 40.0),
         ]
-        assert [at_s for _, at_s in reader.records_up_to(second)] == [None, None, None, None, 20.0, 30.0]
+        assert [at_s for _, at_s in reader.records_up_to(second)] == [*[None] * 5, 0.0]
+        assert [at_s for _, at_s in reader.records_up_to(third)] == [
+            None
+        ] * 6  # what came in its first moment was not before
+
+
+def test_old_files_of_many_runs_are_gone_through_once(tmp_path: Path) -> None:
+    runs = [(1000.0 * number, None) for number in range(100)]
+    records = [record(number, measured_at=100.0 * number) for number in range(1000)]
+    a_workspace_of_schema_9(tmp_path, runs, records)
+    connection = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
+    thousands = [0]
+
+    def count() -> None:
+        thousands[0] += 1
+
+    connection.set_progress_handler(count, 1000)
+    migrate(connection)
+    connection.close()
+    assert thousands[0] < 300  # steps of SQLite's machine: with a look at each pair of them it took 734 thousand
 
 
 def test_a_reader_opens_an_old_file_and_leaves_it_old(tmp_path: Path) -> None:
