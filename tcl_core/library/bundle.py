@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,13 @@ def make_manifest(
     platform: Platform,
     report: LibraryReport,
     bounds: Mapping[str, int],
+    ones: Set[str],
 ) -> dict[str, Any]:
     """The manifest of a bundle: what the library is, for what, from what, and how it was checked.
 
     Args:
         bounds: exclusive upper bounds of the integer inputs that index a table.
+        ones: names of the inputs that are ones where a person gives nothing else, see `inputs.ones_among`.
     """
     return {
         "format": FORMAT,
@@ -50,7 +52,9 @@ def make_manifest(
         "function": "main",
         "device": "cuda" if platform.kind == "cuda" else "cpu",
         "network": {"name": network.name, "digest": network.digest, "fixed": dict(network.values)},
-        "inputs": [_tensor(spec) | {"below": bounds.get(spec.name, 2)} for spec in network.inputs],
+        "inputs": [
+            _tensor(spec) | {"below": bounds.get(spec.name, 2), "ones": spec.name in ones} for spec in network.inputs
+        ],
         "outputs": [_tensor(spec) for spec in network.outputs],
         "target": platform.target_json,
         "platform": {

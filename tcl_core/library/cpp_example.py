@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 _CODES = {"float": "kDLFloat", "bfloat": "kDLBfloat", "int": "kDLInt", "uint": "kDLUInt", "bool": "kDLBool"}
 
@@ -26,16 +28,17 @@ _CPP = """\
 
 namespace ffi = tvm::ffi;
 
-// Zero bytes are a valid value of every type, and a valid index.
+// Filled with the bytes of one element: zero is a valid value of every type, and a valid index; one can be divided by.
 // Through the runtime's function table: apache-tvm 0.27 ships tvm/runtime/tensor.h without the headers it includes.
-ffi::Tensor Zeros(std::vector<int64_t> shape, DLDataType dtype, DLDevice device) {
+ffi::Tensor Filled(std::vector<int64_t> shape, std::vector<uint8_t> element, DLDataType dtype, DLDevice device) {
   static ffi::Function allocate = ffi::Function::GetGlobalRequired("runtime.TVMTensorAllocWithScope");
   static ffi::Function fill = ffi::Function::GetGlobalRequired("runtime.TVMTensorCopyFromBytes");
-  int64_t bytes = (dtype.bits * dtype.lanes + 7) / 8;
-  for (int64_t extent : shape) bytes *= extent;
-  std::vector<char> zeros(bytes, 0);
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  std::vector<uint8_t> bytes;
+  for (int64_t i = 0; i < count; ++i) bytes.insert(bytes.end(), element.begin(), element.end());
   ffi::Tensor tensor = allocate(ffi::Shape(shape), dtype, device, nullptr).cast<ffi::Tensor>();
-  fill(tensor, static_cast<void*>(zeros.data()), bytes);
+  fill(tensor, static_cast<void*>(bytes.data()), static_cast<int64_t>(bytes.size()));
   return tensor;
 }
 
@@ -129,8 +132,8 @@ def cpp_source(manifest: Mapping[str, Any]) -> str:
     """C++ that runs the library described by a manifest."""
     names = [f"input{index}" for index in range(len(manifest["inputs"]))]
     inputs = "\n".join(
-        f"  ffi::Tensor {name} = Zeros({{{', '.join(map(str, spec['shape']))}}}, {_dtype(spec['dtype'])}, device);"
-        f"  // {_comment(spec['name'])}"
+        f"  ffi::Tensor {name} = Filled({_list(spec['shape'])}, {_list(_element(spec))}, {_dtype(spec['dtype'])}, "
+        f"device);  // {_comment(spec['name'])}"
         for name, spec in zip(names, manifest["inputs"], strict=True)
     )
     return _fill(
@@ -171,6 +174,15 @@ def _fill(template: str, **values: str) -> str:
 
 def _comment(text: str) -> str:
     return text.replace("\n", " ").rstrip("\\")
+
+
+def _list(values: Iterable[int]) -> str:
+    return f"{{{', '.join(map(str, values))}}}"
+
+
+def _element(spec: Mapping[str, Any]) -> bytes:
+    """Of an input's elements, which are all alike."""
+    return np.full((), spec["ones"], spec["dtype"]).tobytes()
 
 
 def _dtype(name: str) -> str:

@@ -43,18 +43,26 @@ def make_inputs(model: Any, specs: Sequence[TensorSpec], seed: int) -> dict[str,
     """One array per input: standard normal floats, integers in ``[0, bound)``, fair booleans.
 
     Args:
-        model: `onnx.ModelProto`; an integer input that reaches a `Gather` is bounded by the table's rows, one of which
-            the elements are counted is 1, and so is what something is divided by, any other integer is 0 or 1 (what
-            masks and token types take).
+        model: `onnx.ModelProto`; an integer input that reaches a `Gather` is bounded by the table's rows, `ones_among`
+            are 1, any other integer is 0 or 1 (what masks and token types take).
     """
     generator = np.random.default_rng(seed)
-    bounds, counted, divisors = index_bounds(model), _counted(model), _divisors(model)
+    bounds, ones = index_bounds(model), ones_among(model, specs)
     return {
         spec.name: np.ones(spec.shape, np.dtype(spec.dtype))
-        if spec.name in counted or (spec.name in divisors and np.dtype(spec.dtype).kind in "iu")
+        if spec.name in ones
         else _draw(spec, bounds.get(spec.name, 2), generator)
         for spec in specs
     }
+
+
+def ones_among(model: Any, specs: Sequence[TensorSpec]) -> frozenset[str]:
+    """Names of the inputs that hold nothing but ones: of which the elements are counted, and whole numbers that
+    something is divided by.
+    """
+    counted, divisors = _counted(model), _divisors(model)
+    whole = {spec.name for spec in specs if np.dtype(spec.dtype).kind in "iu"}
+    return frozenset(spec.name for spec in specs if spec.name in counted | (divisors & whole))
 
 
 def _counted(model: Any) -> set[str]:

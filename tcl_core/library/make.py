@@ -16,7 +16,7 @@ from tcl_core.libraries import LibraryReport
 from tcl_core.library.build import BuiltLibrary, build_tuned, build_untuned
 from tcl_core.library.bundle import export_bundle, file_stem, make_manifest, require_replaceable
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
-from tcl_core.library.inputs import index_bounds, make_inputs
+from tcl_core.library.inputs import index_bounds, make_inputs, ones_among
 from tcl_core.library.room import require_room
 from tcl_core.linker import Linker, find_linker, require_linker, triple_of
 from tcl_core.onnx_weights import save_apart
@@ -97,7 +97,11 @@ def make_library(
         if out is None:
             return report
         manifest = make_manifest(
-            network=imported.network, platform=platform, report=report, bounds=index_bounds(loaded_model)
+            network=imported.network,
+            platform=platform,
+            report=report,
+            bounds=index_bounds(loaded_model),
+            ones=ones_among(loaded_model, imported.network.inputs),
         )
         return replace(report, path=str(export_bundle(paths["tuned"], manifest, out)))
 

@@ -22,7 +22,9 @@ HERE = Path(__file__).resolve().parent
 
 
 def make_input(spec: dict[str, Any], generator: np.random.Generator) -> Any:
-    """Random contents for one input of the manifest: floats, booleans, or indices below its `below`."""
+    """Contents for one input of the manifest: `ones`, or random floats, booleans, or indices below its `below`."""
+    if spec["ones"]:
+        return np.ones(spec["shape"], spec["dtype"])
     if spec["dtype"] == "bool":
         return generator.random(spec["shape"]) < 0.5
     if spec["dtype"].startswith(("int", "uint")):

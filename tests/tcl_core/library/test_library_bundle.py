@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tcl_core.domain import TensorSpec
 from tcl_core.errors import UserError
 from tcl_core.libraries import LibraryReport, LibraryTask, OutputCheck, Timing
 from tcl_core.library import bundle
@@ -38,7 +39,7 @@ def used(task: Any) -> LibraryTask:
 
 @pytest.fixture
 def manifest(imported: Any, platform: Any, report: LibraryReport) -> dict[str, Any]:
-    return make_manifest(network=imported.network, platform=platform, report=report, bounds={"ids": 32})
+    return make_manifest(network=imported.network, platform=platform, report=report, bounds={"ids": 32}, ones=set())
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def library(tmp_path: Path) -> Path:
 
 def test_the_manifest_says_what_the_library_is(manifest: dict[str, Any], imported: Any) -> None:
     assert manifest["library"] == "two_products.so"
-    assert manifest["inputs"] == [{"name": "ids", "dtype": "int64", "shape": [6], "below": 32}]
+    assert manifest["inputs"] == [{"name": "ids", "dtype": "int64", "shape": [6], "below": 32, "ones": False}]
     assert manifest["network"]["fixed"] == {}
     assert manifest["latency_ms"] == {"untuned": None, "tuned": 1.5, "onnxruntime": None}
     assert manifest["check"]["max_abs_error"] == 1e-6
@@ -64,7 +65,7 @@ def test_the_manifest_counts_faster_records_that_no_longer_apply(
 ) -> None:
     first, *others = report.tasks
     changed = dataclasses.replace(report, tasks=(dataclasses.replace(first, passed_over=2), *others))
-    written = make_manifest(network=imported.network, platform=platform, report=changed, bounds={})
+    written = make_manifest(network=imported.network, platform=platform, report=changed, bounds={}, ones=set())
     found = [task["faster_records_that_no_longer_apply"] for task in written["tasks"]]
     assert found == [2] + [0] * len(others)
 
@@ -75,7 +76,7 @@ def test_an_infinite_error_is_null_in_json(
     (good,) = report.outputs
     bad = dataclasses.replace(good, beyond=24, max_abs_error=float("inf"), max_rel_error=float("inf"))
     wrong = dataclasses.replace(report, outputs=(bad,))
-    manifest = make_manifest(network=imported.network, platform=platform, report=wrong, bounds={})
+    manifest = make_manifest(network=imported.network, platform=platform, report=wrong, bounds={}, ones=set())
     written = json.loads((export_bundle(library, manifest, tmp_path / "out") / "manifest.json").read_text())
     assert written["check"] == {
         "reference": "onnxruntime",
@@ -251,3 +252,11 @@ def test_a_gpus_bundle_links_its_runtime_and_says_what_it_needs(manifest: dict[s
     assert f"{COMPILE_COMMAND} -ltvm_runtime_cuda\n" in gpu and "libcudart.so.13" in gpu
     assert "@" not in own + gpu
     assert "DLDevice device{kDLCUDA, 0};" in cpp_source(manifest | {"device": "cuda"})
+
+
+def test_the_cpp_example_divides_by_no_zero(imported: Any, platform: Any, report: LibraryReport) -> None:
+    inputs = (*imported.network.inputs, TensorSpec(name="by", dtype="int32", shape=(2, 3)))
+    network = dataclasses.replace(imported.network, inputs=inputs)
+    source = cpp_source(make_manifest(network=network, platform=platform, report=report, bounds={}, ones={"by"}))
+    assert "input0 = Filled({6}, {0, 0, 0, 0, 0, 0, 0, 0}, DLDataType{kDLInt, 64, 1}, device);  // ids\n" in source
+    assert "input1 = Filled({2, 3}, {1, 0, 0, 0}, DLDataType{kDLInt, 32, 1}, device);  // by\n" in source

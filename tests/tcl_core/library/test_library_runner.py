@@ -13,8 +13,8 @@ import pytest
 from tcl_core.library.runner import leave_pool_its_cores, read_inputs, save, split
 
 
-def spec(name: str, *shape: int, dtype: str = "float32") -> dict[str, Any]:
-    return {"name": name, "dtype": dtype, "shape": list(shape), "below": 2}
+def spec(name: str, *shape: int, dtype: str = "float32", ones: bool = False) -> dict[str, Any]:
+    return {"name": name, "dtype": dtype, "shape": list(shape), "below": 2, "ones": ones}
 
 
 @pytest.mark.parametrize("shape", [(), (2, 3)])
@@ -30,6 +30,12 @@ def test_what_is_not_given_is_drawn() -> None:
     ids, mask, scalar = read_inputs([spec("ids", 9, dtype="int64"), spec("mask", 4, dtype="bool"), spec("s")], [])
     assert set(ids.tolist()) <= {0, 1}
     assert (mask.dtype, scalar.shape) == (bool, ())
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool", "float32"])
+def test_what_is_divided_by_or_counted_is_ones(dtype: str) -> None:
+    (by,) = read_inputs([spec("by", 3, 4, dtype=dtype, ones=True)], [])
+    assert (by.dtype, by.shape, by.all(), by.max()) == (dtype, (3, 4), True, 1)
 
 
 def test_names_may_hold_what_parts_them_from_files() -> None:
