@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -96,14 +97,16 @@ def finish_run(
         raise KeyError(run_id)
 
 
-def note_library(connection: sqlite3.Connection, run_id: int, report: LibraryReport, folder: Path) -> None:
-    """Note the library built at a run's end, or exported since. A bundle below the workspace's `folder` moves with it.
+def note_library(
+    connection: sqlite3.Connection, run_id: int, report: LibraryReport, kept_path: Callable[[Path], str]
+) -> None:
+    """Note the library built at a run's end, or exported since; `kept_path` says how the database keeps its path.
 
     Raises:
         KeyError: there is no such run.
     """
-    if report.path is not None and Path(report.path).is_relative_to(folder):
-        report = replace(report, path=Path(report.path).relative_to(folder).as_posix())
+    if report.path is not None:
+        report = replace(report, path=kept_path(Path(report.path)))
     cursor = connection.execute("UPDATE runs SET library = ? WHERE id = ?", (dumps(report), run_id))
     if cursor.rowcount != 1:
         raise KeyError(run_id)

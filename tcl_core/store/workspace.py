@@ -310,7 +310,7 @@ class Workspace:
             KeyError: there is no such run.
         """
         with self._writing() as connection:
-            run_table.note_library(connection, run_id, report, self.path)
+            run_table.note_library(connection, run_id, report, self.kept_path)
 
     def runs(self) -> tuple[run_table.RunRow, ...]:
         """All runs, oldest first. One without an end is running, or `interrupted` when its process is gone."""

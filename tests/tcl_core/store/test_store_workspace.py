@@ -166,18 +166,24 @@ def test_a_run_keeps_its_library_and_what_it_was_made_with(workspace: Workspace)
         workspace.note_library(99, report)
 
 
-def test_a_bundle_below_the_workspace_moves_with_it_and_one_elsewhere_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["", ".", "link"])
+def test_a_bundle_below_the_workspace_moves_with_it_and_one_elsewhere_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """However the workspace is called: `export` takes it as it is named, and follows the way to the bundle."""
     here, there = tmp_path / "here", tmp_path / "there"
-    with Workspace.open(here) as workspace:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    with Workspace.open(Path(named) / "here" if named else here) as workspace:
         furnish(workspace)
-        for path in (workspace.export_directory("net"), tmp_path / "elsewhere"):
+        for path in (workspace.export_directory("net"), here / "exports" / "net", tmp_path / "elsewhere"):
             run_id = workspace.start_run(CONFIG, "d1", "cafe01")
             workspace.note_library(run_id, library_samples.report(path=str(path)))
         workspace.note_library(workspace.start_run(CONFIG, "d1", "cafe01"), library_samples.report(path=None))
     here.rename(there)
     with Workspace.open(there, read_only=True) as workspace:
         paths = [row.library.path if row.library else "" for row in workspace.runs()]
-    assert paths == [str(there / "exports" / "net"), str(tmp_path / "elsewhere"), None]
+    assert paths == [*[str(there / "exports" / "net")] * 2, str(tmp_path / "elsewhere"), None]
 
 
 def test_a_run_without_an_end_is_interrupted_once_its_writer_is_gone(tmp_path: Path) -> None:
