@@ -13,6 +13,8 @@ from tcl_core.errors import UserError
 
 _MOST_NUMBER = 2**31 - 1
 """Of a seed the window's, too; and what is counted is reckoned with as floats, which hold no number of any length."""
+_MOST_DIGITS = 100
+"""Python reads some thousands at most."""
 _MOST_SEEDS, _MOST_JOBS = 1_000, 256
 """Each seed trains every model of every table anew; each process holds the dataset."""
 
@@ -96,7 +98,7 @@ def jobs(text: str) -> int:
 
 
 def _whole(text: str, least: int, most: int) -> int:
-    if not text.isdigit() or not least <= int(text) <= most:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
     return int(text)
 

@@ -188,9 +188,11 @@ def test_help_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--cost-model" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("count", ["1" + "0" * 400, "1" + "0" * 5000, "²"], ids=["float", "int", "digit"])
 @pytest.mark.parametrize("line", ["--trials {}", "--threads {}", "--task-trials t={}"])
-def test_a_number_too_long_for_a_float_is_refused(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The time left was reckoned with it, behind the first candidate: an `OverflowError`."""
-    count = "1" + "0" * 400
+def test_what_is_no_number_to_reckon_with_is_refused(line: str, count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The time left was reckoned with it, behind the first candidate: an `OverflowError`. Python reads no number of
+    5,000 digits, nor one in superscript, which is a digit by its name.
+    """
     assert main(["tune", *line.format(count).split()]) == BAD_INPUT
     assert f"'{count}' is not a whole number from 1 to 2,147,483,647" in capsys.readouterr().err
