@@ -73,7 +73,7 @@ def _carry_out(arguments: argparse.Namespace, output: Output) -> None:
 def _say_full(text: str, output: Output) -> int:
     with contextlib.suppress(OSError):  # where the notices go to the same disk nobody can be told
         output.status.print(text, style="bold red", soft_wrap=True)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # none where the process was started with it closed
         try:
             stream.flush()
         except OSError:  # Python would try again at exit, complain, and end with a status of its own

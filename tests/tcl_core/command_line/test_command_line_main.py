@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -209,6 +211,18 @@ def test_a_full_disk_behind_the_output_is_no_bug(options: list[str], tmp_path: P
             "Not everything was written (No space left on device); free some space, or write elsewhere."
         ]
         assert subprocess.run(line, stdout=full, stderr=full, check=False).returncode == BAD_INPUT
+
+
+def test_a_full_disk_is_no_bug_where_the_output_is_closed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "report.html")
+
+    monkeypatch.setattr("tcl_core.command_line.doctor.run", full)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert dispatch(["doctor"]) == BAD_INPUT
+    assert capsys.readouterr().err.startswith("report.html cannot be written (No space left on device);")
 
 
 def log_named(text: str) -> Path:
