@@ -149,7 +149,7 @@ def _compare_once(request: CompareRequest, cancel: CancelToken | None, timeout_s
 def _updates(
     receiver: Connection, cancel: CancelToken | None, deadline: float, untuned_s: float
 ) -> Iterator[CompareResult]:
-    """Results as they come, until the process closes its end."""
+    """Results as they come, until the process closes its end, or is gone."""
     due = deadline
     while True:
         if cancel is not None and cancel.stopped:
@@ -157,7 +157,7 @@ def _updates(
         if receiver.poll(_POLL_S):
             try:
                 result = receiver.recv()
-            except EOFError:
+            except (EOFError, OSError):  # between two results, or in the midst of one
                 return
             due = min(deadline, time.monotonic() + untuned_s) if result.started == UNTUNED else deadline
             yield result

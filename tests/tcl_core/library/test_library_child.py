@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+import multiprocessing
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from tcl_core.config import LibraryConfig, NetworkConfig
 from tcl_core.domain import Failure, Stage
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
+from tcl_core.library import child
 from tcl_core.library.build import build_tuned
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
 from tcl_core.linker import Linker, find_linker
@@ -52,6 +56,15 @@ def test_a_crash_is_data(tmp_path: Path, imported: Any, linker: Linker) -> None:
     assert result.checks == ()
     assert [failure.cause for failure in result.failures] == ["crash (SIGKILL)"]
     assert result.broken
+
+
+def test_a_process_that_ends_in_the_midst_of_a_result_leaves_those_before() -> None:
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    sender.send(CompareResult(started="tuned"))
+    os.write(sender.fileno(), (1000).to_bytes(4, "big") + b"its first bytes")
+    sender.close()
+    with receiver:
+        assert list(child._updates(receiver, None, math.inf, 1.0)) == [CompareResult(started="tuned")]
 
 
 def test_a_hang_is_cut_off(tmp_path: Path, imported: Any, linker: Linker) -> None:
