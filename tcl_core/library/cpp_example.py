@@ -173,7 +173,8 @@ def _fill(template: str, **values: str) -> str:
 
 
 def _comment(text: str) -> str:
-    return text.replace("\n", " ").rstrip("\\")
+    """A name in one line, which does not end as those do that go on in the next; compilers overlook a blank there."""
+    return " ".join(text.split()).rstrip("\\ ")
 
 
 def _list(values: Iterable[int]) -> str:

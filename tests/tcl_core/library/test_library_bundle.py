@@ -260,3 +260,11 @@ def test_the_cpp_example_divides_by_no_zero(imported: Any, platform: Any, report
     source = cpp_source(make_manifest(network=network, platform=platform, report=report, bounds={}, ones={"by"}))
     assert "input0 = Filled({6}, {0, 0, 0, 0, 0, 0, 0, 0}, DLDataType{kDLInt, 64, 1}, device);  // ids\n" in source
     assert "input1 = Filled({2, 3}, {1, 0, 0, 0}, DLDataType{kDLInt, 32, 1}, device);  // by\n" in source
+
+
+@pytest.mark.parametrize("name", ["by\\", "by\\ \\\t"])
+def test_no_name_of_an_input_takes_the_next_line_of_the_cpp_example(manifest: dict[str, Any], name: str) -> None:
+    (only,) = manifest["inputs"]
+    lines = cpp_source(manifest | {"inputs": [only | {"name": name}, only]}).splitlines()
+    first, second = (line for line in lines if "ffi::Tensor input" in line)
+    assert first.rstrip()[-1] != "\\" and second.endswith("// ids")
