@@ -82,9 +82,10 @@ def write_page(path: Path, text: str) -> None:
         UserError: `path` is something else than a report, or cannot be written.
     """
     try:
-        if path.exists() and not _is_report(path):
+        if path.is_file() and not _is_report(path):
             raise UserError("report", f"'{path}' is no report of a run; name a new file.")
-        check_folder(path.parent, "report")
+        if path.is_file() or not path.exists():  # a device or a pipe is written to itself, and none is read
+            check_folder(path.parent, "report")
         with in_place_of(path) as whole:
             whole.write_text(text, encoding="utf-8")
     except OSError as error:

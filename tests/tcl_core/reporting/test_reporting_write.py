@@ -181,6 +181,18 @@ def test_a_report_is_written_over_and_nothing_else(tmp_path: Path) -> None:
         write_page(path / "below.html", write.MARK)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipe has a name there")
+def test_a_pipe_is_written_and_not_asked_what_it_holds(tmp_path: Path) -> None:
+    """It would answer when somebody else writes to it: never."""
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_page(tmp_path / "pipe", write.MARK)
+        assert os.read(reader, 100) == write.MARK.encode()
+    finally:
+        os.close(reader)
+
+
 def test_a_full_disk_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report.html"
     write_page(path, f"{write.MARK} old")
