@@ -15,7 +15,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -80,8 +80,8 @@ def export_records(
 ) -> ExportOutcome:
     """Write a platform's records as a MetaSchedule database.
 
-    Records without a trace (their replay failed) are left out; other failures get MetaSchedule's 1e10 seconds. Each
-    file is replaced whole, or, on an error, not at all.
+    Records without a trace (their replay failed) are left out; other failures get MetaSchedule's 1e10 seconds. Both
+    files are replaced once all of both is on the disk: the lines of one are numbers in the other.
 
     Raises:
         UserError: `directory` cannot be written, or the disk is full.
@@ -92,11 +92,7 @@ def export_records(
     line_of: dict[str, int] = {}
     exported = 0
     check_folder(directory, "records")
-    with (
-        _writing_to(directory),
-        _replacing(directory / TUNING_RECORDS) as tuning_records,
-        _replacing(directory / WORKLOADS) as workloads,
-    ):
+    with _writing_to(directory), _replacing(directory, TUNING_RECORDS, WORKLOADS) as (tuning_records, workloads):
         for record in workspace.each_record(platform=platform, network_digest=network_digest):
             task = tasks.get(record.candidate.task_key)
             if task is None or not record.trace_json:
@@ -159,18 +155,22 @@ def _writing_to(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[TextIO]:
-    """A file that takes the place of the one at `path` when the block ends, unless it fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
+def _replacing(folder: Path, *names: str) -> Iterator[list[TextIO]]:
+    """Files that take the places of those of these names when the block ends, unless one of them cannot be written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    partials = [folder / f"{name}.partial" for name in names]
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        with ExitStack() as opened:
+            files: list[TextIO] = [opened.enter_context(partial.open("w", encoding="utf-8")) for partial in partials]
+            yield files
+            for file in files:
+                file.flush()
+                os.fsync(file.fileno())
+        for partial, name in zip(partials, names, strict=True):
+            partial.replace(folder / name)
     finally:
-        partial.unlink(missing_ok=True)
+        for partial in partials:
+            partial.unlink(missing_ok=True)
 
 
 def _put(file: TextIO, line: object) -> None:

@@ -240,19 +240,25 @@ def test_missing_files_are_one_sentence(fresh: Workspace, tmp_path: Path) -> Non
     assert WORKLOADS in str(caught.value)
 
 
-def test_an_export_that_fails_leaves_the_old_one(
-    exported: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("written", [0, 1])
+def test_an_export_that_fails_leaves_both_files_of_the_old_one(
+    exported: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
-    before = lines(exported, TUNING_RECORDS)
+    """The lines of one are numbers in the other: a new one beside an old one would give records to other tasks."""
+    for name in (WORKLOADS, TUNING_RECORDS):
+        (exported / name).write_text("the old one")
+    room = [*[None] * written, OSError(28, "No space left on device")]
 
     def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
+        if error := room.pop(0):
+            raise error
 
     monkeypatch.setattr("tcl_core.store.metaschedule.os.fsync", full)
     with pytest.raises(UserError, match=r"records cannot be written to .* \(No space left on device\); free"):
         export_records(workspace, exported, platform="cafe01")
-    assert lines(exported, TUNING_RECORDS) == before
-    assert len(list(exported.iterdir())) == 2
+    assert {path.name: path.read_text() for path in exported.iterdir()} == dict.fromkeys(
+        (WORKLOADS, TUNING_RECORDS), "the old one"
+    )
 
 
 def test_a_file_is_no_folder_for_records_and_no_workspace(workspace: Workspace, tmp_path: Path) -> None:
