@@ -91,9 +91,16 @@ def test_a_scalar_is_an_array_too() -> None:
     assert isinstance(inputs["x"], np.ndarray)
 
 
-def test_places_stay_inside_the_tables_that_turn_values() -> None:
+@pytest.mark.parametrize(
+    ("operator", "given"),
+    [
+        ("RotaryEmbedding", ["x", "at", "cosines", "sines"]),
+        ("GroupQueryAttention", ["x", "", "", "", "", "", "", "cosines", "sines", "at"]),
+    ],
+)
+def test_places_stay_inside_the_tables_that_turn_values(operator: str, given: list[str]) -> None:
     node, info = onnx.helper.make_node, onnx.helper.make_tensor_value_info
-    nodes = [node("RotaryEmbedding", ["x", "at", "cosines", "sines"], ["y"], domain="com.microsoft")]
+    nodes = [node(operator, given, ["y"], domain="com.microsoft")]
     inputs = [info("x", onnx.TensorProto.FLOAT, [1, 2, 8]), info("at", onnx.TensorProto.INT64, [1, 2])]
     tables = [onnx.numpy_helper.from_array(np.zeros((33, 4), np.float32), name) for name in ("cosines", "sines")]
     graph = onnx.helper.make_graph(nodes, "g", inputs, [info("y", onnx.TensorProto.FLOAT, None)], tables)

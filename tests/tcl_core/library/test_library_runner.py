@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tcl_core.library import runner
 from tcl_core.library.runner import leave_pool_its_cores, read_inputs, save, split
 
 
@@ -87,13 +91,15 @@ def test_values_that_an_input_cannot_hold_are_refused(tmp_path: Path, given: lis
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"), [([3.0], "int64"), ([1], "bool"), ([True], "float32"), ([0.1], "float32"), ([7], "uint8")]
+    ("given", "wanted"),
+    [([3.0], "int64"), ([1], "bool"), ([True], "float32"), ([0.1], "float32"), ([1e300], "float32"), ([7], "uint8")],
 )
 def test_values_that_an_input_can_hold_are_converted(tmp_path: Path, given: list[Any], wanted: str) -> None:
     np.save(tmp_path / "x.npy", np.array(given))
     (array,) = read_inputs([spec("x", 1, dtype=wanted)], [f"x={tmp_path / 'x.npy'}"])
     assert array.dtype == wanted
-    np.testing.assert_array_equal(array, np.array(given, wanted))
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(array, np.array(given, wanted))
 
 
 def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
@@ -137,3 +143,36 @@ def test_the_cores_of_the_pool_are_left_to_it(
     monkeypatch.setattr(os, "sched_setaffinity", lambda _thread, cores: taken.append(cores))
     leave_pool_its_cores()
     assert taken == [left]
+
+
+def test_a_library_is_run_with_its_threads_waited_for_and_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    did: list[str] = []
+
+    def load(path: str) -> str:
+        did.append(f"load {Path(path).name} with {os.environ['TVM_NUM_THREADS']}")
+        return path
+
+    def call(*given: int) -> list[Any]:
+        did.append(f"run {given}")
+        return [SimpleNamespace(numpy=lambda: np.zeros((2, 3), np.float32))]
+
+    device = SimpleNamespace(sync=lambda: did.append("wait"))
+    tensors = SimpleNamespace(load_module=load, tensor=lambda array, device: int(array.max()))
+    relax = SimpleNamespace(VirtualMachine=lambda module, device: {"main": call})
+    monkeypatch.setitem(sys.modules, "tvm", SimpleNamespace(cpu=lambda: device, runtime=tensors, relax=relax))
+    monkeypatch.delenv("TVM_NUM_THREADS", raising=False)
+    monkeypatch.setattr(runner, "leave_pool_its_cores", lambda: did.append("leave"))
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["run.py", "--repeat", "2", "--save", str(tmp_path / "o.npz")])
+    told = {"library": "net.so", "device": "cpu", "function": "main", "platform": {"threads": 3}}
+    (tmp_path / "manifest.json").write_text(
+        json.dumps(told | {"inputs": [spec("x", 2, ones=True)], "outputs": [spec("y")]})
+    )
+    runner.main()
+    assert did == ["load net.so with 3", "run (1,)", "leave", *["run (1,)", "wait"] * 2]
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "y: float32 [2, 3]" and second.endswith(" ms (median of 2)")
+    with np.load(tmp_path / "o.npz") as saved:
+        assert saved["y"].shape == (2, 3)

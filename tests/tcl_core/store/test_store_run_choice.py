@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from store_samples import network, platform, task
 
 from tcl_core.config import RunConfig
 from tcl_core.errors import UserError
 from tcl_core.store import Workspace
-from tcl_core.store.run_choice import choose_network, choose_run, newest_run
+from tcl_core.store.run_choice import choose_network, choose_run, newest_run, require_file
 
 CONFIG = RunConfig(network=None, workspace="w")
 
@@ -26,6 +28,13 @@ def test_the_newest_run_of_the_network_is_meant(two: Workspace) -> None:
     assert newest_run(two, choose_network(two, "net")).id == 3
     assert choose_run(two, None, "other").id == 2
     assert choose_run(two, 1, None).id == 1
+
+
+def test_a_network_is_tuned_again_from_its_file(tmp_path: Path) -> None:
+    require_file("sample", None)
+    require_file("net", str(tmp_path))
+    with pytest.raises(UserError, match=f"The file of net, '{tmp_path}/gone.onnx', is gone; put it back"):
+        require_file("net", f"{tmp_path}/gone.onnx")
 
 
 def test_a_clock_that_was_set_back_makes_no_run_older(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
