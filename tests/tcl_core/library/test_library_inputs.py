@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.domain import TensorSpec
+from tcl_core.library import inputs as library_inputs
 from tcl_core.library.inputs import index_bounds, make_inputs
 
 
@@ -70,6 +71,20 @@ def test_classes_that_are_told_apart_bound(spelled: bool) -> None:
     given = [onnx.numpy_helper.from_array(array, name) for name, array in weights.items()]
     graph = onnx.helper.make_graph(nodes, "g", inputs, [info("y", onnx.TensorProto.BOOL, None)], given)
     assert index_bounds(onnx.helper.make_model(graph)) == {"ids": 257 if spelled else 9}
+
+
+@pytest.mark.parametrize(
+    "compared",
+    [np.arange(9, dtype=np.float32), np.arange(9) + 1, np.array([0]), np.arange(0), np.arange(10)],
+    ids=["floats", "others", "one", "none", "too many"],
+)
+def test_what_names_no_classes_bounds_nothing(compared: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library_inputs, "_MOST_CLASSES", 9)
+    info = onnx.helper.make_tensor_value_info
+    told = onnx.helper.make_node("Equal", ["ids", "compared"], ["y"])
+    inputs, given = [info("ids", onnx.TensorProto.INT64, [2, 1])], [onnx.numpy_helper.from_array(compared, "compared")]
+    graph = onnx.helper.make_graph([told], "g", inputs, [info("y", onnx.TensorProto.BOOL, None)], given)
+    assert index_bounds(onnx.helper.make_model(graph)) == {}
 
 
 def test_types_shapes_and_seeds_are_kept() -> None:
