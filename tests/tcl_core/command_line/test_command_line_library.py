@@ -90,6 +90,13 @@ def test_a_check_alone_shows_no_times(engine: Engine, capsys: pytest.CaptureFixt
     assert "logits: absolute 5.0e-01, relative inf, 12 of 1,000 elements outside" in told
 
 
+def test_what_did_not_run_is_told_in_one_line(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    failures = ("untuned did not run: " + "why " * 80 + "not", "onnxruntime did not run: no kernel")
+    engine.report = replace(library_samples.report(), failures=failures)
+    main(["verify", "--workspace", "w"])
+    assert set(failures) <= set(capsys.readouterr().out.splitlines())
+
+
 def test_results_that_zeros_would_match_are_named(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     small = tuple(replace(each, largest=8e-5) for each in library_samples.report().outputs)
     engine.report = library_samples.report(outputs=small)
