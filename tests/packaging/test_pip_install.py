@@ -64,6 +64,25 @@ def test_the_cpu_build_of_torch_is_preferred(monkeypatch, here, far, arguments):
     assert pip_install._torch_arguments(Path("python"), "torch==2.13.0") == arguments
 
 
+@pytest.mark.parametrize(
+    ("lines", "versions"),
+    [
+        ("torch (2.13.0+cpu)\nAvailable versions: 2.13.0+cpu, 2.12.1\n  INSTALLED: 2.12.1\n", ["2.13.0+cpu", "2.12.1"]),
+        ("", []),
+        (None, []),
+    ],
+    ids=["told", "not found", "out of reach"],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_what_an_index_offers_is_asked_impatiently(tmp_path, monkeypatch, lines, versions):
+    """A host that is out of reach costs seconds."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\n" + ("exec sleep 60" if lines is None else f"printf '{lines}'; exit 3") + "\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(pip_install, "PROBE_SECONDS", 0.2 if lines is None else 30)
+    assert pip_install._offered(python, []) == versions
+
+
 def install_package(site: Path, name: str, record: str | None, **files: str) -> None:
     info = site / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)

@@ -61,6 +61,12 @@ def test_elements_outside_are_counted_and_relative_errors_leave_zeros_out() -> N
     assert (check.max_abs_error, check.max_rel_error) == pytest.approx((2.0, 1.0))
 
 
+@pytest.mark.parametrize(("rtol", "atol", "matches"), [(1e-3, 0.0, True), (0.0, 1.0, True), (1e-4, 1e-4, False)])
+def test_the_tolerance_is_what_was_asked_for(rtol: float, atol: float, matches: bool) -> None:
+    (check,) = check_outputs(["y"], [np.array([1000.5, 0.0])], [np.array([1000.0, 0.0])], rtol=rtol, atol=atol)
+    assert check.matches is matches
+
+
 def test_the_largest_value_is_a_finite_one_of_the_reference() -> None:
     values = np.array([0.5, -2.0, np.inf, np.nan])
     assert check_one(values * 2, values).largest == 2.0

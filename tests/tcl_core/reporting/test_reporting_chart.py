@@ -55,6 +55,21 @@ def test_a_linear_axis_begins_at_zero() -> None:
     assert chart.lines == ()
 
 
+@pytest.mark.parametrize(
+    ("end_s", "texts"),
+    [
+        (0.2, ["0:00:00"]),
+        (8.0, [f"0:00:0{second}" for second in range(9)]),
+        (8.5, [f"0:00:0{second}" for second in (0, 2, 4, 6, 8)]),
+        (36e3, [f"{hour}:00:00" for hour in (0, 2, 4, 6, 8, 10)]),
+    ],
+)
+def test_times_are_round_and_eight_steps_at_most(end_s: float, texts: list[str]) -> None:
+    chart = draw(best((0.0, 4e-3), end_s=end_s), None)
+    assert chart is not None
+    assert [tick.text for tick in chart.x_ticks] == texts
+
+
 def test_wide_ranges_are_logarithmic() -> None:
     chart = draw(best((0.0, 0.1), (5.0, 1e-3), end_s=10.0), None)
     assert chart is not None and chart.logarithmic
