@@ -67,6 +67,8 @@ def assemble(target: EngineTarget, settings: Settings) -> Studio:
     library = LibraryController(models, engine, settings, controller)
     what_ifs = WhatIfController(models, engine, schedules, controller)
     devices = DeviceController(models, engine, settings, controller)
+    for beside in (checkpoints, schedules, library, what_ifs, devices):
+        controller.heard.connect(beside.take_events)
     window = MainWindow(models, settings, theme)
     connect(controller, window)
     connect_schedules(schedules, controller, window)

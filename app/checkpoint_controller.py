@@ -63,7 +63,6 @@ class CheckpointController(QObject):
         self._removed: _Removed | None = None
         self._put_back: TemporaryDirectory[str] | None = None  # while the engine restores from it
         self._cut_short = False
-        engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
     # Intents

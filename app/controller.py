@@ -44,6 +44,7 @@ class Controller(QObject):
         workspace_chosen: the folder that the next run of the network will use.
         platform_left: the run that began is on another platform than what was on screen.
         recent_changed: the list of recent networks is another.
+        heard: a tuple of the engine's events, after they were applied, without answers that nobody waits for.
     """
 
     announced = Signal(object)
@@ -51,6 +52,7 @@ class Controller(QObject):
     workspace_chosen = Signal(str)
     platform_left = Signal()
     recent_changed = Signal()
+    heard = Signal(tuple)
 
     def __init__(
         self, models: StudioModels, engine: EngineThread, settings: Settings, parent: QObject | None = None
@@ -202,10 +204,11 @@ class Controller(QObject):
     def take_events(self, batch: tuple[events.Event, ...]) -> None:
         """Apply a batch of events, then announce once."""
         self._models.run.heard_at = time.monotonic()
-        for event in batch:
-            if not self._overtaken.takes(event):
-                self._handlers.get(type(event), self._feed.take)(event)
+        wanted = tuple(event for event in batch if not self._overtaken.takes(event))
+        for event in wanted:
+            self._handlers.get(type(event), self._feed.take)(event)
         self._models.flush()
+        self.heard.emit(wanted)
 
     @Slot(object)
     def take_loss(self, loss: EngineLoss) -> None:

@@ -73,7 +73,6 @@ class DeviceController(QObject):
         self._look_here: Callable[[], DeviceLook] | None = look_here
         self._removed: _Removed | None = None
         self._devices.set_addresses(settings.devices)
-        engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
     # Intents

@@ -65,7 +65,6 @@ class LibraryController(QObject):
         self._checked_since_run = False
         if settings.tolerance is not None:
             self._set_tolerance(*settings.tolerance)
-        engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
     @property

@@ -45,7 +45,6 @@ class ScheduleController(QObject):
         self._last = 0
         self._asked: dict[Side, int] = {}
         self._wishes: dict[Side, _Wish] = {}
-        engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
     @property

@@ -36,7 +36,6 @@ class WhatIfController(QObject):
         self._last = self._opening = self._scoring = self._measuring = 0
         self._what_if.turned.connect(self.ask_score)
         schedules.place_left.connect(self._leave)
-        engine.events.connect(self.take_events)
         engine.lost.connect(self.take_loss)
 
     # Intents

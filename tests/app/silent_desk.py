@@ -70,6 +70,8 @@ def make(settings: Settings) -> Desk:
     library = LibraryController(models, engine, settings, parent)  # type: ignore[arg-type]
     what_ifs = WhatIfController(models, engine, schedules, parent)  # type: ignore[arg-type]
     devices = DeviceController(models, engine, settings, controller, look_here=lambda: device_samples.HERE)  # type: ignore[arg-type]
+    for beside in (checkpoints, schedules, library, what_ifs, devices):
+        controller.heard.connect(beside.take_events)
     models.setParent(parent)
     found = Desk(parent, models, engine, controller, schedules, library, checkpoints, what_ifs, devices, [], [])
     for taker in (found.folders.append, checkpoints.set_workspace, schedules.set_workspace, library.set_workspace):

@@ -269,6 +269,7 @@ def undoing(qapp: object, tmp_path: Path) -> tuple[CheckpointController, SilentE
     models, engine, heard = StudioModels(), SilentEngine(), list[Announcement]()
     models.run.engine = EngineHealth.READY
     controller = CheckpointController(models, engine)  # type: ignore[arg-type]
+    engine.events.connect(controller.take_events)
     controller.setProperty("models", models)  # lives as long as the controller
     controller.set_workspace("/workspaces/sample")
     path = tmp_path / "old.safetensors"

@@ -16,6 +16,7 @@ from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models.announcement import Mood
 from app.models.log_table import EntryKind
+from app.models.open_schedules import NOTHING
 from app.models.run_request import request_of
 from app.models.run_state import Activity, EngineHealth
 from tcl_core import events
@@ -101,6 +102,23 @@ def test_a_network_that_is_soon_open_needs_no_fresh_engine_for_another(desk: Des
     desk.tell(recorded_run.opened())
     assert desk.models.run.opened is not None and desk.models.run.opened.network == recorded_run.NETWORK
     assert isinstance(desk.engine.sent[-1], events.StartRun)
+
+
+def test_what_is_on_screen_stays_where_only_what_nobody_waits_for_was_opened(desk: Desk) -> None:
+    desk.models.library.tuned = True
+    desk.models.schedules.pinned = NOTHING
+    proposed: list[object] = []
+    desk.checkpoints.fixed_told.connect(proposed.append)
+    desk.checkpoints.shapes_proposed.connect(proposed.append)
+    for path in (LARGE, "/n/dynamic.onnx", "/n/broken.onnx"):
+        desk.controller.open_network(path)
+    desk.tell(recorded_run.opened(replace(recorded_run.NETWORK, name="large", shapes=(("x", (1, 3)),))))
+    desk.tell(events.Refused(stage="network", sentence="It is dynamic.", shapes=(("x", (1, 3)),)))
+    desk.tell(events.Refused(stage="network", sentence="It is broken."))
+    assert desk.models.run.activity is Activity.READY
+    assert desk.models.library.tuned and not desk.models.library.held
+    assert desk.models.schedules.pinned is NOTHING
+    assert not proposed, "the form is about the network that was asked for last"
 
 
 def test_a_fresh_engine_does_what_was_to_follow(desk: Desk, qtbot: QtBot) -> None:
