@@ -61,7 +61,7 @@ class Controller(QObject):
         self._models, self._engine, self._settings = models, engine, settings
         self._feed = RunFeed(models)
         self._overtaken = OvertakenOpenings(self)
-        self._overtaken.too_long.connect(self._open_afresh)
+        self._overtaken.too_long.connect(self._abandon)
         self._path: str | None = None
         self._workspace = ""
         self._opening: str | None = None
@@ -212,9 +212,13 @@ class Controller(QObject):
 
     @Slot(object)
     def take_loss(self, loss: EngineLoss) -> None:
-        """The engine is gone: say what happened and offer the way on."""
+        """The engine is gone: say what happened and offer the way on.
+
+        What was asked for while it was at a network that nobody waited for any more is asked of the fresh one.
+        """
         run = self._models.run
-        was_busy = run.busy
+        was_busy, name, follows = run.busy, run.opening_name, self._after_opening
+        order = self._order if self._overtaken.waiting and loss.restarting else None
         self._settle()
         self._after_opening = None
         self._overtaken.forget()
@@ -231,8 +235,10 @@ class Controller(QObject):
             self._announce(mood, f"{loss.reason}{kept}", WayOn.CONTINUE_RUN, tr("Continue the run"))
         else:
             self._announce(mood, tr("{reason} A fresh one is starting.", reason=loss.reason))
-        self._models.tasks.set_active("")
         self._models.flush()
+        if order is not None:
+            self._after_opening = follows
+            self._send_order(order, name)
 
     def _engine_ready(self, event: events.EngineReady) -> None:
         self._models.run.engine = EngineHealth.READY
@@ -359,19 +365,12 @@ class Controller(QObject):
     def _leave_off_opening(self) -> None:
         """The network that is being opened is not any more; `take_loss` has settled everything by the return."""
         self._opening = self._asked_before
+        self._overtaken.forget()
         self._abandon(self._models.run.opening_name)
 
     def _abandon(self, name: str) -> None:
         # While it imports it listens to nobody, for seconds at a time, and it has nothing to lose.
         self._engine.abandon(tr("Opening {opening_name} was stopped.", opening_name=name))
-
-    def _open_afresh(self, overtaken: str) -> None:
-        """The engine is long at a network that nobody wants any more: a fresh one opens what was asked for since."""
-        order, name, follows = self._order, self._models.run.opening_name, self._after_opening
-        self._abandon(overtaken)
-        if order is not None:
-            self._after_opening = follows
-            self._send_order(order, name)
 
     def _folder(self, folder: str) -> str:
         """The folder, or the usual one of the network on screen where that is ""."""

@@ -27,6 +27,11 @@ class OvertakenOpenings(QObject):
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(lambda: self.too_long.emit(self._names[0]))
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the engine is at one of them, or will be."""
+        return bool(self._names)
+
     def note_engine(self, event: events.EngineReady) -> None:
         """The engine is up, and begins with what it was sent meanwhile."""
         self._start_s = event.seconds

@@ -14,6 +14,7 @@ from silent_desk import Desk
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
+from app.jobs.engine_thread import EngineLoss
 from app.models.announcement import Mood
 from app.models.log_table import EntryKind
 from app.models.open_schedules import NOTHING
@@ -23,6 +24,10 @@ from tcl_core import events
 
 LARGE = "/networks/large.onnx"
 Open = Callable[[EngineTarget], Studio]
+
+
+def opened_paths(desk: Desk) -> list[str | None]:
+    return [command.path for command in desk.engine.sent if isinstance(command, events.OpenNetwork)]
 
 
 def stop_by_button(qtbot: QtBot, studio: Studio) -> None:
@@ -127,10 +132,31 @@ def test_a_fresh_engine_does_what_was_to_follow(desk: Desk, qtbot: QtBot) -> Non
         desk.controller.tune_sample(request_of(recorded_run.config()))
         desk.tell(events.EngineReady(seconds=0.05, pid=1))
     assert lost.args is not None and lost.args[0].reason == "Opening large.onnx was stopped."
-    asked = [command.path for command in desk.engine.sent if isinstance(command, events.OpenNetwork)]
-    assert asked[-3:] == [LARGE, None, None], "asked of the engine that is gone, and once more"
+    assert opened_paths(desk)[-3:] == [LARGE, None, None], "asked of the engine that is gone, and once more"
     desk.tell(events.EngineReady(seconds=0.05, pid=2), recorded_run.opened())
     assert any(isinstance(command, events.StartRun) for command in desk.engine.sent)
+
+
+def test_an_engine_that_was_lost_over_another_network_is_asked_again(desk: Desk) -> None:
+    desk.controller.open_network(LARGE)
+    desk.controller.tune_sample(request_of(recorded_run.config()))
+    lost = EngineLoss(generation=1, forced=False, reason="The engine was ended by SIGSEGV.", restarting=True)
+    desk.engine.lost.emit(lost)
+    assert opened_paths(desk)[-3:] == [LARGE, None, None], "asked of the engine that is gone, and once more"
+    assert desk.models.run.activity is Activity.OPENING and desk.models.run.opening_name == "the sample network"
+    assert desk.said[-1] is None and desk.models.log.entry(0).sentence == lost.reason
+    desk.engine.lost.emit(replace(lost, generation=2))
+    assert len(opened_paths(desk)) == 4, "this time it was over the sample: that would kill one engine after the other"
+    assert desk.models.run.activity is Activity.READY
+    assert desk.said[-1] is not None and desk.said[-1].mood is Mood.BAD
+
+
+def test_an_engine_that_does_not_start_is_asked_nothing(desk: Desk) -> None:
+    desk.controller.open_network(LARGE)
+    desk.controller.open_network("/n/next.onnx")
+    desk.engine.lost.emit(EngineLoss(generation=1, forced=False, reason="It exited.", restarting=False))
+    assert opened_paths(desk)[-2:] == [LARGE, "/n/next.onnx"]
+    assert desk.models.run.engine is EngineHealth.DOWN and desk.models.run.activity is Activity.READY
 
 
 def test_a_network_that_is_being_opened_is_not_begun_anew(desk: Desk) -> None:
