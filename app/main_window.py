@@ -41,6 +41,7 @@ from app.views.start_page import StartPage
 from app.views.task_panel import TaskPanel
 from app.views.what_if_panel import WhatIfPanel
 from app.widgets.banner import Banner
+from app.widgets.parts import ElidedLabel
 
 if TYPE_CHECKING:
     from app.views.plots_panel import PlotsPanel
@@ -100,6 +101,8 @@ class MainWindow(QMainWindow):
         self.devices_panel = DevicesPanel(models.devices, models.run)
         self.schedules_panel = SchedulesPanel(models.schedules, models.tasks, models.run)
         self.what_if_panel = WhatIfPanel(models.what_if, models.schedules, models.tasks, models.run)
+        self.status = ElidedLabel("muted", end=True)
+        self.status.setContentsMargins(4, 0, 0, 0)  # begins where the status bar writes its messages
         self._pages = QStackedWidget()
         self._pages.addWidget(self.start_page)
         central = QWidget()
@@ -108,6 +111,8 @@ class MainWindow(QMainWindow):
         layout.addWidget(self.banner)
         layout.addWidget(self._pages, 1)
         self.setCentralWidget(central)
+        # Not as a message, which is gone for good when the hint of an action under the mouse takes its place.
+        self.statusBar().addWidget(self.status, 1)
 
     @cached_property
     def plots_panel(self) -> PlotsPanel:
@@ -278,7 +283,7 @@ class MainWindow(QMainWindow):
             self.task_panel.table.setFocus()
         self.start_page.set_enabled(states["open"])
         self.start_page.show_status(wording.phase(run))
-        self.statusBar().showMessage(wording.phase(run))
+        self.status.setText(wording.phase(run))
         self.setWindowTitle(tr("{name} – TCL Studio", name=run.opened.network.name) if run.opened else "TCL Studio")
 
     def _show_folder(self, folder: str) -> None:

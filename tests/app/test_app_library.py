@@ -108,7 +108,7 @@ def test_a_check_is_stopped(studio: Studio, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: "compile, check" in studio.models.library.doing)
     assert studio.models.run.activity is Activity.CHECKING
     assert not studio.window.actions_.start.isEnabled() and not actions(studio).export_button.isEnabled()
-    assert studio.window.statusBar().currentMessage() == "Building the library: compile, check"
+    assert studio.window.status.text() == "Building the library: compile, check"
     click(qtbot, actions(studio).stop_button)
     done(qtbot, studio, "Stopped; nothing was written.")
     assert studio.engine.generation == 1 and not actions(studio).stop_button.isVisible()

@@ -8,7 +8,8 @@ import pytest
 import recorded_run
 import studio_engines
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox, QPushButton
+from PySide6.QtGui import QStatusTipEvent
+from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
@@ -50,6 +51,16 @@ def test_opening_a_network_shows_its_tasks(open_studio: Open, qtbot: QtBot, sett
     assert studio.window.windowTitle().startswith("resnet")
     assert settings.recent == ("/networks/resnet.onnx",)
     assert studio.window.run_panel.form.request.workspace.endswith("workspaces/resnet")
+
+
+def test_the_status_is_there_again_after_the_hint_of_an_action(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    window = studio.window
+    assert window.status.isVisible() and window.status.text() == "Ready to tune"
+    for hint in ("Open an ONNX network", ""):  # the mouse comes to a button, and goes
+        QApplication.sendEvent(window, QStatusTipEvent(hint))
+        assert window.status.isVisible() is (not hint) and window.statusBar().currentMessage() == hint
 
 
 def test_recent_networks_are_opened_again_or_forgotten(open_studio: Open, qtbot: QtBot, settings: Settings) -> None:
