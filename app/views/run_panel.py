@@ -146,7 +146,7 @@ class RunPanel(QWidget):
             "start": activity is Activity.READY and not self.form.problem,
             "hold": activity in {Activity.RUNNING, Activity.PAUSED},
             "stop": self._run.busy or activity is Activity.OPENING,
-            "open": activity in {Activity.IDLE, Activity.READY},
+            "open": not wording.opening_held(activity),
         }
 
     def refresh(self) -> None:

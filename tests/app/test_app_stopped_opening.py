@@ -80,6 +80,8 @@ def test_a_network_that_takes_long_is_left_off_for_another(
     window.open_requested.emit(LARGE)
     qtbot.waitUntil(lambda: log.rowCount() > 0)
     engine = studio.engine.engine_pid
+    actions = window.actions_
+    assert all(one.isEnabled() for one in (actions.open, actions.sample, window.start_page.sample_button))
     window.open_requested.emit("/networks/other.onnx")
     assert run.activity is Activity.OPENING and run.opening_name == "other.onnx"
     assert not window.banner.isVisible(), "nobody asked for a stop"
