@@ -267,8 +267,9 @@ class MainWindow(QMainWindow):
         actions.start.setEnabled(states["start"])
         actions.hold.setEnabled(states["hold"])
         actions.stop.setEnabled(states["stop"])
-        for action in (actions.open, actions.sample, actions.recent.menuAction()):
+        for action in (actions.open, actions.sample):
             action.setEnabled(states["open"])
+        actions.recent.menuAction().setEnabled(states["open"] and actions.recent.isEnabled())
         actions.export.setEnabled(not self._models.library.held)
         paused = run.activity is Activity.PAUSED
         hold = tr("&Resume") if paused else tr("&Pause")

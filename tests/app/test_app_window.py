@@ -65,7 +65,8 @@ def test_the_status_is_there_again_after_the_hint_of_an_action(open_studio: Open
 
 def test_recent_networks_are_opened_again_or_forgotten(open_studio: Open, qtbot: QtBot, settings: Settings) -> None:
     settings.add_recent("/networks/resnet.onnx")
-    window = open_studio(studio_engines.playing).window
+    studio = open_studio(studio_engines.playing)
+    window = studio.window
     menu = window.actions_.recent
     network, _, clear = menu.actions()
     with qtbot.waitSignal(window.open_requested) as wish:
@@ -74,6 +75,8 @@ def test_recent_networks_are_opened_again_or_forgotten(open_studio: Open, qtbot:
     clear.trigger()
     qtbot.waitUntil(lambda: not menu.isEnabled())
     assert settings.recent == ()
+    open_sample(qtbot, studio)
+    assert not menu.menuAction().isEnabled(), "there is nothing to open again"
 
 
 def test_a_recent_network_far_down_is_named_as_far_as_there_is_room(
