@@ -40,10 +40,13 @@ _WIDTHS: Mapping[int, int] = {
     TaskColumn.LIMIT: 80,
 }
 
-_LEAST_NAME = 185
-_LEAVING = (TaskColumn.INTENSITY, TaskColumn.FLOPS, TaskColumn.RATE, TaskColumn.WEIGHT, TaskColumn.FAILED)
+_LEAST_NAME, _TIGHT_NAME = 185, 120
+_LEAVING = (
+    *(TaskColumn.INTENSITY, TaskColumn.FLOPS, TaskColumn.RATE, TaskColumn.WEIGHT, TaskColumn.FAILED),
+    *(TaskColumn.GAIN, TaskColumn.TRIALS),
+)
 """They say what a task is, and follow from its latency, or lie behind its share of time or in a panel of their own;
-what a person tunes by stays in a narrow window, and beside large text."""
+what a person tunes by stays in a narrow window. The last two leave beside text of twice the usual size."""
 _LEAST_FACTS, _LEAST_FILTER = 320, 130
 """Beside the network's name, which gives way: file names may be as long as the window is wide."""
 
@@ -102,7 +105,7 @@ class TaskPanel(QWidget):
         table.sortByColumn(TaskColumn.SHARE, Qt.SortOrder.DescendingOrder)
         table.setItemDelegateForColumn(TaskColumn.SHARE, self._delegate)
         table.set_widths(_WIDTHS)
-        table.give_room(TaskColumn.TASK, _LEAST_NAME)
+        table.give_room(TaskColumn.TASK, _LEAST_NAME, tight=_TIGHT_NAME)
         table.let_go(*_LEAVING)
         table.setItemDelegateForColumn(TaskColumn.LIMIT, self._limits)
         table.setEditTriggers(

@@ -38,6 +38,7 @@ class CopyTable(QTableView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self._low = False
         self._roomy: tuple[int, int] | None = None
+        self._tight = 0
         self._yielding: tuple[int, int, int] | None = None
         self._leaving: tuple[int, ...] = ()
         self._kept: dict[int, int] = {}
@@ -65,14 +66,18 @@ class CopyTable(QTableView):
         for column, width in widths.items():
             self.setColumnWidth(column, round(width * text_scale(self.font())))
 
-    def give_room(self, column: int, least: int, yielding: tuple[int, int] | None = None) -> None:
+    def give_room(
+        self, column: int, least: int, yielding: tuple[int, int] | None = None, *, tight: int | None = None
+    ) -> None:
         """A column has what the others leave, and enough to be read: the table scrolls rather than cut it shorter.
 
         Args:
             yielding: a column that gives way before the table scrolls, and the least that is left to it.
+            tight: what the roomy column is cut to where no further column can leave; None for `least`.
         """
         scale = text_scale(self.font())
         self._roomy = column, round(least * scale)
+        self._tight = round((least if tight is None else tight) * scale)
         if yielding is not None:
             self._yielding = yielding[0], round(yielding[1] * scale), self.columnWidth(yielding[0])
         self._fit()
@@ -121,7 +126,7 @@ class CopyTable(QTableView):
             room += self.columnWidth(other)
             self.setColumnWidth(other, min(full, max(least_other, room - least)))
             room -= self.columnWidth(other)
-        self.setColumnWidth(column, max(least, room))
+        self.setColumnWidth(column, max(self._tight, room))
         self._making_room = False
 
     def _section_resized(self, section: int, _before: int, width: int) -> None:

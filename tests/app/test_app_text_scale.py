@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import studio_engines
@@ -29,15 +30,28 @@ from app.tokens import LIGHT
 Open = Callable[[EngineTarget], Studio]
 
 
+@contextmanager
+def text_of(qapp: QApplication, pixels: int) -> Iterator[None]:
+    before = qapp.font()
+    font = qapp.font()
+    font.setPixelSize(pixels)
+    qapp.setFont(font)
+    yield
+    qapp.setFont(before)
+
+
 @pytest.fixture
 def large(qapp: QApplication) -> Iterator[float]:
     """Text half as large again as usual."""
-    before = qapp.font()
-    font = qapp.font()
-    font.setPixelSize(18)
-    qapp.setFont(font)
-    yield 1.5
-    qapp.setFont(before)
+    with text_of(qapp, 18):
+        yield 1.5
+
+
+@pytest.fixture
+def huge(qapp: QApplication) -> Iterator[None]:
+    """Text of twice the usual size."""
+    with text_of(qapp, 24):
+        yield
 
 
 def test_larger_text_has_larger_headings(qapp: QApplication, large: float) -> None:
@@ -85,3 +99,15 @@ def test_large_text_widens_the_run_panel_columns_and_buttons(open_studio: Open, 
     actions = window.library_panel.actions_
     for button in actions.findChildren(QPushButton):
         assert button.width() >= button.minimumSizeHint().width() or not button.isVisible(), button.text()
+
+
+@pytest.mark.usefixtures("huge")
+def test_the_tasks_do_not_scroll_to_the_side_beside_huge_text(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    studio.window.resize(1280, 800)
+    studio.window.open_requested.emit(None)
+    table = studio.window.task_panel.table
+    qtbot.waitUntil(lambda: table.isVisible() and table.horizontalScrollBar().maximum() == 0)
+    shown = [column for column in TaskColumn if not table.isColumnHidden(column)]
+    assert shown == [TaskColumn.TASK, TaskColumn.SHARE, TaskColumn.BEST, TaskColumn.LIMIT]
+    assert 2 * 120 <= table.columnWidth(TaskColumn.TASK) < 2 * 185, "names are cut last, and not to nothing"
