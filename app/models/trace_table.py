@@ -138,7 +138,7 @@ class TraceTableModel(RowTableModel[TraceRow]):
     def as_text(self) -> str:
         """Header and all rows, tab-separated."""
         cells = ([column.text(row) for column in self._columns] for row in self._rows)
-        return "\n".join("\t".join(line) for line in ([column.title for column in self._columns], *cells))
+        return "\n".join("\t".join(line) for line in ([tr(column.title) for column in self._columns], *cells))
 
     def row_data(self, row: TraceRow, column: int, role: int) -> Any:
         if role == SHARE_ROLE and column == TraceColumn.SCORE and row.influence and self._greatest:

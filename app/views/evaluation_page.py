@@ -72,7 +72,7 @@ class EvaluationPage(QWidget):
         self.source.setToolTip(tr("Whose held-out networks are ranked"))
         self.lineage.setToolTip(tr("Every checkpoint it went on from, too, oldest first: what each platform forgets"))
         for name, title in METRICS.items():
-            self.metric_box.addItem(title, name)
+            self.metric_box.addItem(tr(title), name)
         self.metric_box.setAccessibleName(tr("Metric in the table"))
         self.metric_box.setToolTip(tr("Which metric the table shows"))
         self.save_button.setAccessibleName(tr("Save the numbers as CSV"))

@@ -51,7 +51,8 @@ class WhatIfPanel(QWidget):
         super().__init__(parent)
         self._what_if, self._schedules, self._tasks, self._run = what_if, schedules, tasks, run
         self.title, self.facts = ElidedLabel("section"), ElidedLabel("muted", end=True)
-        self.undo, self.redo = what_if.undo.createUndoAction(self), what_if.undo.createRedoAction(self)
+        stack = what_if.undo
+        self.undo, self.redo = stack.createUndoAction(self, tr("Undo")), stack.createRedoAction(self, tr("Redo"))
         self.reset = QAction(tr("Back to the record"), self)
         self.best_button = QPushButton(tr("Start from the best of the task"))
         self.first_button = QPushButton(tr("Start from the best of the task"))

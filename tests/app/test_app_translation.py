@@ -62,6 +62,10 @@ def test_the_window_speaks_the_language(shouted: QApplication, open_studio: Call
     assert header == "¡Gain (µs)"
     assert window.plots_panel.left.tabs.tabText(0) == "¡Prediction"
     assert window.docks["what-if"].windowTitle() == "¡What-if"
+    assert (window.what_if_panel.undo.text(), window.what_if_panel.redo.text()) == ("¡Undo", "¡Redo")
+    metrics = window.checkpoints_panel.evaluation.metric_box
+    assert metrics.itemText(metrics.findData("pairwise")) == "¡pairwise accuracy"
+    assert window.schedules_panel.left.trace.as_text() == "#\t¡Primitive\t¡Arguments\t¡Decision\t¡Score"
     assert [action.text() for action in window.docks.actions][:2] == ["¡Run", "¡Tasks"]
     finished = Finished(
         reason="trials", trials=1200, failed=0, seconds=61.0, seconds_by_stage=(), candidates_scored=0, library=None
