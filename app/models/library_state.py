@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.models import library_tables
 from app.models.row_table import RowTableModel
-from app.models.run_state import Activity, EngineHealth, RunState
+from app.models.run_state import Activity, RunState
 from app.models.task_table import TaskTableModel
 from app.translation import tr
 from tcl_core.config import LibraryConfig
@@ -56,7 +56,9 @@ class LibraryState(QObject):
             return tr("A run is on: its library is built, checked and timed at the end.")
         if self.doing:
             return f"{self.doing}."
-        if run.engine is not EngineHealth.READY or run.activity is not Activity.READY:
+        if run.engine_held:
+            return run.engine_held
+        if run.activity is not Activity.READY:
             return tr("The engine is busy for a moment.")
         return "" if self.tuned else tr("Tune this network first: the workspace holds no run of it.")
 

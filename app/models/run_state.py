@@ -101,10 +101,17 @@ class RunState(QObject):
         return self.busy or self.progress is not None
 
     @property
+    def engine_held(self) -> str:
+        """Why there is no engine to do anything now; "" when there is one."""
+        if self.engine is EngineHealth.READY:
+            return ""
+        return tr("The engine is starting.") if self.engine is EngineHealth.STARTING else tr("The engine is down.")
+
+    @property
     def checkpoints_held(self) -> str:
         """Why checkpoints cannot be changed now; "" when they can."""
-        if self.engine is not EngineHealth.READY:
-            return tr("The engine is starting.") if self.engine is EngineHealth.STARTING else tr("The engine is down.")
+        if self.engine_held:
+            return self.engine_held
         if self.busy:
             return tr("A run is on: checkpoints can be changed once it is over.")
         if self.activity in {Activity.OPENING, Activity.CHECKING}:

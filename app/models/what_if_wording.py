@@ -142,8 +142,8 @@ def awaited(run: RunState, *, measuring: bool) -> str:
 
 def held(answer: WhatIfScored | None, *, measuring: bool, runnable: bool, run: RunState) -> str:
     """Why the candidate cannot be measured now; "" when it can."""
-    if run.engine is not EngineHealth.READY:
-        return tr("The engine is starting.") if run.engine is EngineHealth.STARTING else tr("The engine is down.")
+    if run.engine_held:
+        return run.engine_held
     if run.activity in _BUSY:
         return tr(_BUSY[run.activity])
     if not runnable:

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 
 from app.models import library_tables, library_wording
 from app.models.library_state import LibraryState
-from app.models.run_state import RunState
+from app.models.run_state import Activity, EngineHealth, OpenedNetwork, RunState
 from app.models.task_table import TaskTableModel
-from tcl_core.domain import TaskState
+from tcl_core.domain import ImportReport, TaskState
 from tcl_core.libraries import Contest, LibraryReport
 
 UNTIMED = {"tuned": None, "untuned": None, "onnxruntime": None, "contests": ()}
@@ -95,6 +95,37 @@ def test_tasks_are_foretold_from_the_records_so_far(state: LibraryState, run: Ru
     assert [row[0] for row in texts(state.tasks)] == ["fused_a1", "fused_b2", "fused_mean"]
     state.take(None)
     assert state.tasks.rowCount() == 3 and state.times.rowCount() == 0
+
+
+def test_the_library_is_held_with_a_reason(state: LibraryState, run: RunState) -> None:
+    assert state.held == "Open a network first."
+    run.opened = OpenedNetwork(
+        network=recorded_run.NETWORK,
+        platform=recorded_run.PLATFORM,
+        report=ImportReport(operators=(), issues=(), seconds=0.0),
+    )
+    run.settle()
+    assert state.held == "The engine is starting."
+    run.engine = EngineHealth.DOWN
+    assert state.held == "The engine is down.", "which is more than a moment's business"
+    run.engine = EngineHealth.READY
+    assert state.held.startswith("Tune this network first")
+    state.tuned = True
+    assert state.held == ""
+    for activity, told in ((Activity.TEACHING, "The engine is busy"), (Activity.STOPPING, "A run is on")):
+        run.activity = activity
+        assert state.held.startswith(told)
+
+
+def test_checkpoints_are_held_with_a_reason(run: RunState) -> None:
+    assert run.checkpoints_held == "The engine is starting."
+    run.engine = EngineHealth.DOWN
+    assert run.checkpoints_held == "The engine is down."
+    run.engine = EngineHealth.READY
+    assert run.checkpoints_held == ""
+    for activity in Activity:
+        run.activity = activity
+        assert bool(run.checkpoints_held) is (activity not in {Activity.IDLE, Activity.READY})
 
 
 def test_a_task_that_ran_in_no_time_has_a_share(state: LibraryState) -> None:
