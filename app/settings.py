@@ -17,6 +17,8 @@ from tcl_core.errors import UserError
 
 APP_NAME = "tcl-studio"
 RECENT_LIMIT = 8
+_MOST = 2**31 - 1
+"""The greatest number that a field of the form holds: Qt would refuse another, and the studio would not start."""
 
 
 def default_store() -> QSettings:
@@ -122,6 +124,8 @@ class Settings:
 
 
 def _same_kind(value: object, default: object, name: str) -> bool:
+    if isinstance(value, int | float) and not abs(value) <= _MOST:
+        return False
     if name in {"minutes", "trials", "threads"}:
         return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value > 0)
     return type(value) is type(default)
