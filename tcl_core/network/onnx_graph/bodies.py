@@ -65,6 +65,14 @@ def read_by(node: Any) -> set[str]:
     return names - {""}
 
 
+def _defined_within(node: Any) -> set[str]:
+    """Names that the graphs inside a node define, at any depth."""
+    names: set[str] = set()
+    for body in branches(node):
+        names |= made_inside(body).union({value.name for value in body.input}, *map(_defined_within, body.node))
+    return names
+
+
 def put_in_order(graph: Any) -> None:
     """Each node of a graph behind those that make what it reads, in place; nothing changes where no order does that.
 
@@ -73,9 +81,10 @@ def put_in_order(graph: Any) -> None:
     """
     nodes = list(graph.node)
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
-    if all(makers.get(name, -1) < at for at, node in enumerate(nodes) for name in node.input):
+    read = (read_by(node) - _defined_within(node) for node in nodes)
+    before = {at: {makers[name] for name in names if name in makers} for at, names in enumerate(read)}
+    if all(first < at for at, others in before.items() for first in others):
         return
-    before = {at: {makers[name] for name in read_by(node) if name in makers} - {at} for at, node in enumerate(nodes)}
     try:
         order = tuple(graphlib.TopologicalSorter(before).static_order())
     except graphlib.CycleError:

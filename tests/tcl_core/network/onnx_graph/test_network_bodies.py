@@ -63,6 +63,21 @@ def test_nodes_are_put_behind_what_they_read() -> None:
     assert kinds.index("Exp") < kinds.index("If")
 
 
+def test_a_graph_inside_a_node_is_read_from_what_stands_behind_it() -> None:
+    late = graph([choice(node("Abs", ["h"], ["r"])), node("Neg", ["x"], ["h"])], [], ["y"])
+    put_in_order(late)
+    assert [each.op_type for each in late.node] == ["Neg", "If"]
+
+
+def test_a_name_of_its_own_inside_a_node_is_not_read_around_it() -> None:
+    """Also where a node behind it makes something of that name."""
+    own = choice(node("Add", ["k", "r"], ["m"]), weights=[number("k", 1.0)], inputs=[value("r", [])])
+    whole = graph([own, node("Neg", ["x"], ["r"]), node("Exp", ["x"], ["k"])], [], ["y"])
+    before = whole.SerializeToString()
+    put_in_order(whole)
+    assert whole.SerializeToString() == before
+
+
 def test_nodes_in_order_and_such_as_have_none_stay() -> None:
     good = graph([node("Neg", ["x"], ["h"]), choice(node("Abs", ["h"], ["r"])), node("Exp", ["x"], ["r"])], [], ["y"])
     circle = graph([node("Neg", ["b"], ["a"]), node("Neg", ["a"], ["b"])], [], ["a"])
