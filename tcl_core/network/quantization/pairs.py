@@ -18,7 +18,8 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, attributes_of
+from tcl_core.network.onnx_graph.bodies import read_by
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, attributes_of, has_branches
 
 Array = NDArray[Any]
 
@@ -61,6 +62,8 @@ class _Pairs:
         self.opset = opset
         self._makers = {output: node for node in graph.node for output in node.output if output}
         self._readers = Counter(name for node in graph.node for name in node.input)
+        # Branches are not looked into, but read.
+        self._readers.update(*(read_by(node) for node in graph.node if has_branches([node])))
         # What is given out is read there.
         self._readers.update(each.name for each in graph.output)
         self._ranks_of_inputs = {each.name: len(each.type.tensor_type.shape.dim) for each in graph.input}

@@ -18,6 +18,7 @@ from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 from tcl_core.network.onnx_graph.nodes import opset_of
 from tcl_core.network.quantization.pairs import join_pairs
+from tests.tcl_core.network.control_flow_models import graph
 
 CPU = {"kind": "llvm", "num-cores": 1, "mcpu": "x86-64-v3"}
 GENERATOR = np.random.default_rng(0)
@@ -165,6 +166,15 @@ def test_what_is_read_elsewhere_too_stays(tools: Any) -> None:
     pairs = convolved(tools)
     pairs.closed("c")
     assert operators(pairs.model([1, 8, 9, 9], "c")) == []
+
+
+def test_what_a_branch_reads_too_stays(tools: Any) -> None:
+    pairs = convolved(tools)
+    pairs.closed("c")
+    assert operators(pairs.model([1, 8, 9, 9])) == ["QLinearConv"]
+    branch = graph([tools.node("Neg", ["c"], ["r"])], [], ["r"])
+    pairs.nodes.append(tools.node("If", ["known"], ["z"], then_branch=branch, else_branch=branch))
+    assert operators(pairs.model([1, 8, 9, 9], "z")) == []
 
 
 def test_an_activation_that_cuts_more_than_the_bytes_stays(tools: Any) -> None:
