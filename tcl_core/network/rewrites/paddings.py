@@ -97,8 +97,9 @@ def write_out_transposed_padding(node: Any, dims: Mapping[str, Sequence[int]]) -
             sizes, kernel, strides, dilations, longer, wanted[-rank:], strict=True
         )
     ]
-    # Where the results would be too short, no padding mends it, but a longer end does.
-    longer = [more + max(0, -total) for more, total in zip(longer, totals, strict=True)]
+    if "output_shape" in given:
+        # Where the results would be too short, no padding mends it, but a longer end does.
+        longer = [more + max(0, -total) for more, total in zip(longer, totals, strict=True)]
     pads = _split([max(0, total) for total in totals], auto)
     return with_attributes(node, pads=pads, output_padding=longer, kernel_shape=list(kernel))
 

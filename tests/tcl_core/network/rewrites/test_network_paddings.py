@@ -108,6 +108,16 @@ def test_a_transposed_convolution_is_as_long_as_it_was(
     check(node, written, inputs)
 
 
+@pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("kernel", [1, 2, 3])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_transposed_convolution_of_a_short_window_is_as_long_as_it_was(auto: str, kernel: int, more: int) -> None:
+    """Shorter than its strides, it leaves rows out at its end, for all that the picture is to grow by its stride."""
+    inputs = {"x": np.ones((1, 3, 5), np.float32), "w": np.ones((3, 2, kernel), np.float32)}
+    node = node_of("ConvTranspose", ["x", "w"], strides=[3], auto_pad=auto, output_padding=[more])
+    check(node, write_out_transposed_padding(node, {name: array.shape for name, array in inputs.items()}), inputs)
+
+
 @pytest.mark.parametrize("dims", [{}, {"x": (1, 2, -1, 4)}, {"x": (1, 2, 4)}])
 def test_what_is_not_known_is_left_open(dims: dict[str, tuple[int, ...]]) -> None:
     pool = node_of("MaxPool", ["x"], auto_pad="SAME_LOWER", kernel_shape=[2, 2])
