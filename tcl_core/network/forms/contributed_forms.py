@@ -180,9 +180,8 @@ def _dynamic_recurrence(new: New) -> None:
         new.maker.node("Transpose", _meant(new, whole, *parts), perm=[0, 2, 1])
         for whole, parts in ((weights, scales[:2]), (states, scales[2:]))
     ]
-    made = onnx.helper.make_node(
-        "LSTM", [value, *given, bias, lengths, hidden, cell, peepholes], new.node.output, name=f"{new.output}.lstm"
-    )
+    inputs = [value, *given, bias, lengths, hidden, cell, peepholes]
+    made = onnx.helper.make_node("LSTM", inputs, new.node.output, name=f"{new.maker.prefix}.lstm")
     made.attribute.extend(new.node.attribute)
     new.maker.nodes.append(made)
 

@@ -83,7 +83,7 @@ def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
     changed = False
     for node in model.graph.node:
         spell = _spelling(node, opset)
-        maker = Maker(node.output[0], opset)
+        maker = Maker(node.output[0] or node.name, opset)
         new = New(node=node, maker=maker, sizes=sizes, types=types, opset=opset, constants=constants)
         if may_stay(node, weights, types):
             size = sizes.get(node.input[0], (-1,))

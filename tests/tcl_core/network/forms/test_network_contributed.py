@@ -168,6 +168,25 @@ def test_an_lstm_of_whole_weights_computes_with_what_they_mean(tools: Any, scale
         np.testing.assert_allclose(each, theirs, rtol=1e-4, atol=1e-4)
 
 
+def test_lstms_whose_last_states_alone_are_read_have_weights_of_their_own(tools: Any) -> None:
+    """Their first result has no name that new ones could begin with."""
+    weights = {name: whole(1, 8, 32, low=-99, high=99, dtype=np.int8) for name in "abcd"}
+    weights |= {f"{name}s": np.full(1, 0.01, np.float32) for name in "abcd"}
+    weights |= {f"{name}z": np.zeros(1, np.int8) for name in "abcd"}
+    domain = {"domain": "com.microsoft", "hidden_size": 8}
+    nodes = [
+        tools.node(
+            "DynamicQuantizeLSTM", [X, w, r, *[""] * 5, f"{w}s", f"{w}z", f"{r}s", f"{r}z"], ["", last], last, **domain
+        )
+        for w, r, last in ("abh", "cdi")
+    ]
+    results, tensors = [value(name, [1, 1, 8]) for name in "hi"], [tensor(*each) for each in weights.items()]
+    made = spell_out(make_model(nodes, [value(X, [3, 1, 8])], results, tensors, domains=["com.microsoft"])).graph
+    names = [name for node in made.node for name in node.output if name] + [each.name for each in made.initializer]
+    assert len({*names}) == len(names)
+    assert [node.name for node in made.node if node.op_type == "LSTM"] == ["h.lstm", "i.lstm"]
+
+
 @pytest.mark.parametrize("turned", list(product([0, 1], repeat=4)), ids=str)
 def test_products_of_what_is_turned(tools: Any, turned: tuple[int, int, int, int]) -> None:
     batch, last = turned[:2], turned[2:]
