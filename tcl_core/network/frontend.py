@@ -19,6 +19,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from tcl_core.network.kernels import few_bits
 from tcl_core.network.kernels.regions_of_interest import read_regions
+from tcl_core.network.kernels.scatters import scatter_elements
 from tcl_core.network.onnx_graph.nodes import RECURRENCE
 from tcl_core.network.own_nodes import NORMS, recurrence
 from tcl_core.network.relax_graph.constants import constant_array
@@ -385,6 +386,7 @@ _MENDED: dict[str, Callable[[_Node], Any]] = {
     "ReduceMin": _of_truths,
     "Resize": _resize,
     "RoiAlign": _roi_align,
+    "ScatterElements": scatter_elements,
     "SequenceAt": _sequence_place,
     "SequenceInsert": _sequence_place,
     "Sinh": _hyperbolic,

@@ -5,6 +5,7 @@ module                   what it does
 =======================  ==============================================================================
 ``few_bits``             products by weights of few bits, which the frontend makes a kernel of    (tvm)
 ``regions_of_interest``  regions of pictures by boxes at half pixels, and maxima of them          (tvm)
+``scatters``             elements written into a part of a tensor                                 (tvm)
 ``samples``              pictures at the points of a grid, channels last                          (tvm)
 ``convolutions``         blocked convolutions                                                     (tvm)
 ``tile_rows``            how many rows or columns a product should have, and channels in a block  -
