@@ -186,10 +186,13 @@ def _layer_normalization(node: _Node) -> Any:
 
 
 def _one_hot(node: _Node) -> Any:
-    """The frontend gives 64-bit floats, whatever its values are, and reads no depth that is a list of one."""
+    """The frontend gives 64-bit floats, whatever its values are, and reads no depth that is a list of one, and no axis
+    that is counted from behind but the last.
+    """
     indices, depth, values = node.inputs
-    told = relax.const(np.int64(_number_of(depth, "depth")))
-    return node.value(node.convert([indices, told, values]), values.ty.dtype)
+    told, axis = relax.const(np.int64(_number_of(depth, "depth"))), int(node.attrs.get("axis", -1))
+    axis = axis if axis == -1 else axis % (indices.ty.ndim + 1)
+    return node.value(node.convert([indices, told, values], axis=axis), values.ty.dtype)
 
 
 def _pad(node: _Node) -> Any:

@@ -60,17 +60,18 @@ def test_an_index_out_of_bounds_reads_the_nearest_entry(tools: Any, capfd: pytes
     assert run(module, np.array([1, 1 << 40, -1, 3]))[0].tolist() == [[2, 3], [4, 5], [4, 5], [4, 5]]
 
 
-@pytest.mark.parametrize("depth", [4, [4]])
-@pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_what_is_one_hot_has_the_type_of_its_values(tools: Any, dtype: str, depth: Any) -> None:
-    model = tools.model(
-        [tools.node("OneHot", ["x", "depth", "values"], ["y"])],
-        [tools.value("x", [3], INT64)],
-        [tools.value("y", [3, 4], onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))],
-        [tools.tensor("depth", np.array(depth)), tools.tensor("values", np.array([0, 1], dtype))],
-    )
-    (found,) = agree(tools.save(model), np.array([2, 0, 3]))
-    assert found.argmax(axis=1).tolist() == [2, 0, 3]
+@pytest.mark.parametrize(
+    ("dtype", "depth", "axis"),
+    [("float32", 4, -1), ("int64", [4], -1), ("float32", [4], -3), ("int64", 4, -2), ("float32", 4, 1)],
+)
+def test_what_is_one_hot_has_the_type_of_its_values_and_its_axis(tools: Any, dtype: str, depth: Any, axis: int) -> None:
+    node, kind = tools.node("OneHot", ["x", "depth", "values"], ["y"], axis=axis), np.dtype(dtype)
+    result = tools.value("y", np.insert([3, 2], axis % 3, 4).tolist(), onnx.helper.np_dtype_to_tensor_dtype(kind))
+    weights = [tools.tensor("depth", np.array(depth)), tools.tensor("values", np.array([0, 1], kind))]
+    model = tools.model([node], [tools.value("x", [3, 2], INT64)], [result], weights)
+    data = np.array([[2, 0], [3, -1], [1, 1]])
+    (found,) = agree(tools.save(model), data)
+    assert np.array_equal(found.argmax(axis=axis), data % 4)
 
 
 def test_a_part_that_an_input_tells_is_resized_to_sizes_beside_empty_scales(tools: Any) -> None:
