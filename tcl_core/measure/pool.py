@@ -67,7 +67,7 @@ class WorkerPool:
         """Start the nursery and do not wait for it; nothing when it is running already.
 
         Raises:
-            UserError: this system cannot fork.
+            UserError: this system cannot fork, or has no room for another process.
         """
         if self._nursery is not None and self._nursery.is_alive():
             return
@@ -75,16 +75,20 @@ class WorkerPool:
         if sys.platform != "linux":
             raise UserError("measure", "Measuring needs Linux: candidates run in forked processes that it watches.")
         context = multiprocessing.get_context("spawn")
-        self._control, theirs = context.Pipe()
-        self._nursery = context.Process(target=serve, args=(theirs, self._setup), name="tcl-nursery", daemon=True)
-        self._nursery.start()
+        try:
+            control, theirs = context.Pipe()
+            nursery = context.Process(target=serve, args=(theirs, self._setup), name="tcl-nursery", daemon=True)
+            nursery.start()
+        except OSError as error:
+            raise _no_process(error) from error
         theirs.close()
+        self._control, self._nursery = control, nursery
 
     def start(self) -> NurseryReady | None:
         """Wait until the nursery has TVM loaded (seconds). None when it was so at the last call already.
 
         Raises:
-            UserError: this system cannot fork, or the nursery does not come up.
+            UserError: see `launch`, or the nursery does not come up.
         """
         self.launch()
         if self._ready is not None or self._control is None:
@@ -111,8 +115,7 @@ class WorkerPool:
         try:
             return self._spawn()
         except OSError as error:
-            sentence = f"No process can be started to measure in ({error}); free memory or raise `ulimit -u`."
-            raise UserError("measure", sentence) from error
+            raise _no_process(error) from error
 
     def _spawn(self) -> Worker:
         """Raises: ConnectionError when the nursery is gone, another OSError when there is no worker for all that."""
@@ -181,6 +184,10 @@ class WorkerPool:
                 self._nursery.join()
             self._nursery.close()
             self._nursery = None
+
+
+def _no_process(error: OSError) -> UserError:
+    return UserError("measure", f"No process can be started to measure in ({error}); free memory or raise `ulimit -u`.")
 
 
 def _receive(connection: Connection) -> object:

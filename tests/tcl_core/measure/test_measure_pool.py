@@ -8,6 +8,7 @@ import os
 import signal
 import tempfile
 from contextlib import closing
+from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import send_handle
 from typing import Any, cast
 
@@ -122,6 +123,19 @@ def test_a_pool_that_is_closed_while_tvm_loads_leaves_nothing_and_no_word(
     pool.close()
     assert not psutil.pid_exists(nursery)
     assert capfd.readouterr().err == ""
+
+
+def test_a_nursery_that_the_system_has_no_room_for_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_process: SpawnProcess) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(SpawnProcess, "start", refused)
+    setup = WorkerSetup(target_json="{}", kind="llvm", threads=1, config=MeasureConfig())
+    with closing(WorkerPool(setup)) as pool:
+        for _ in range(2):
+            with pytest.raises(UserError, match=r"measure in \(.*temporarily unavailable\); free memory"):
+                pool.launch()
+        assert pool.nursery_pid is None
 
 
 def test_a_fork_that_the_system_refuses_ends_no_nursery(monkeypatch: pytest.MonkeyPatch) -> None:
