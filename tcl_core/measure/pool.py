@@ -158,7 +158,8 @@ class WorkerPool:
         """
         exit_code: object = None
         try:
-            if self._control is not None:
+            # A nursery that is loading has no worker, and what it says next is that it is ready.
+            if self._control is not None and self._ready is not None:
                 self._control.send(End(worker.pid, kill))
                 exit_code = _receive(self._control)
         except OSError:  # the nursery is gone, and its workers with it

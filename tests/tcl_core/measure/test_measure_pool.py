@@ -8,6 +8,7 @@ import os
 import signal
 import tempfile
 from contextlib import closing
+from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import send_handle
 from typing import Any, cast
@@ -17,7 +18,7 @@ import pytest
 
 from tcl_core.config import MeasureConfig
 from tcl_core.errors import UserError
-from tcl_core.measure.messages import CompileJob, Failed, TimeJob, WorkerSetup
+from tcl_core.measure.messages import CompileJob, Failed, NurseryReady, TimeJob, WorkerSetup
 from tcl_core.measure.nursery import NotForked, _fork
 from tcl_core.measure.pool import Worker, WorkerPool
 
@@ -123,6 +124,29 @@ def test_a_pool_that_is_closed_while_tvm_loads_leaves_nothing_and_no_word(
     pool.close()
     assert not psutil.pid_exists(nursery)
     assert capfd.readouterr().err == ""
+
+
+class Loading(WorkerPool):
+    """Its nursery is there, and has said nothing that anybody heard."""
+
+    def __init__(self, control: Connection) -> None:
+        super().__init__(WorkerSetup(target_json="{}", kind="llvm", threads=1, config=MeasureConfig()))
+        self._control = control
+
+    def launch(self) -> None:
+        pass
+
+
+def test_a_worker_is_buried_while_the_next_nursery_loads() -> None:
+    """What it says next is that it is ready, and no answer."""
+    ours, theirs = multiprocessing.Pipe()
+    channel, other = multiprocessing.Pipe()
+    with theirs, other, closing(Loading(ours)) as pool, tempfile.TemporaryFile(buffering=0) as log:
+        ready = NurseryReady(pid=1, threads=1)
+        theirs.send(ready)
+        assert pool.bury(Worker(1, channel, log), kill=True) == (None, "")
+        assert not theirs.poll()
+        assert pool.start() == ready
 
 
 def test_a_nursery_that_the_system_has_no_room_for_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
