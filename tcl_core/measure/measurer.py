@@ -144,8 +144,8 @@ class Measurer:
         Raises:
             Interrupted, UserError: see `measure`.
         """
-        self.launch()
         with self._batch.still() if self._batch else nullcontext():
+            self.launch()  # here: those who compile miss a nursery that is gone, too, and would start another
             seats = (*self._seats, *self._timers)
             while busy := [seat for seat in seats if seat.busy and not Seat.wait([seat], 0.0)]:
                 cancel.checkpoint()

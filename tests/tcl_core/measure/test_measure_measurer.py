@@ -7,7 +7,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -125,6 +128,28 @@ def test_one_is_measured_aside_while_a_batch_is_held(measurer: Measurer, modules
     cancel.pause()
     assert [result.failure for result in by_id([first, *results])] == [None] * 4
     assert len(aside) == 1 and len(aside[0].latencies_s) == 3 and not aside[0].cut_off
+
+
+def test_who_measures_aside_looks_to_the_nursery_while_the_others_are_still(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    @contextmanager
+    def still() -> Iterator[None]:
+        order.append("still")
+        yield
+
+    def gone(_measurer: Measurer) -> None:
+        order.append("nursery")
+        raise UserError("measure", "No process can be started.")
+
+    monkeypatch.setattr(Measurer, "launch", gone)
+    measurer = Measurer(platform, MeasureConfig(compile_workers=1))
+    measurer._batch = cast(Any, SimpleNamespace(still=still))
+    with pytest.raises(UserError):
+        measurer.measure_aside(MeasureRequest(id=0, module_json=""), CancelToken())
+    assert order == ["still", "nursery"]
 
 
 def test_a_stop_ends_what_is_measured_aside(measurer: Measurer, modules: dict[str, str]) -> None:
