@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -269,13 +270,14 @@ class Tuner:
                 yield from self._close_round(prepared, [], is_last=prepared is last)
         if step.counts:
             yield PhaseChanged(stage=Stage.COMPILE, task_key=next(iter(step.counts)))
-            measured = self._measure(step, measurer, opened)
-            for prepared in (each for each in step.rounds if each.chosen):
-                # Not one more than the round's own: what is timed is told and stored at once.
-                own = measured if prepared is last else islice(measured, len(prepared.chosen))
-                records = yield from self._taken(own, prepared.task_key, workspace)
-                if records:
-                    yield from self._close_round(prepared, records, is_last=prepared is last)
+            # Closed here where the run breaks off: some may still compile, and the measurer is not to go before them.
+            with closing(self._measure(step, measurer, opened)) as measured:
+                for prepared in (each for each in step.rounds if each.chosen):
+                    # Not one more than the round's own: what is timed is told and stored at once.
+                    own = measured if prepared is last else islice(measured, len(prepared.chosen))
+                    records = yield from self._taken(own, prepared.task_key, workspace)
+                    if records:
+                        yield from self._close_round(prepared, records, is_last=prepared is last)
         self._let_go()
 
     def _taken(
@@ -335,7 +337,7 @@ class Tuner:
         limits = (choice.count, self._clock.trials_left(self.trials + taken), self._limits.left.get(choice.task_key))
         return min(limit for limit in limits if limit is not None)
 
-    def _measure(self, step: Step, measurer: Measurer, opened: Opened) -> Iterator[Record]:
+    def _measure(self, step: Step, measurer: Measurer, opened: Opened) -> Generator[Record, None, None]:
         """Compile, look ahead meanwhile, and time; ends early when the minutes are over."""
         start, timed = self._clock.elapsed_s, 0.0
         requests = step.requests({key: work.state.best_s for key, work in self._works.items()})

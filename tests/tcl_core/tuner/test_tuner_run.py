@@ -17,6 +17,7 @@ from tcl_core.config import Budget, RunConfig
 from tcl_core.domain import Failure, Rationale, Record, Stage
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, PhaseChanged, Progress, RecordMeasured, RoundFinished
+from tcl_core.measure import Measurer
 from tcl_core.measure.batch import Batch
 from tcl_core.measure.requests import MeasureResult
 from tcl_core.store import Workspace
@@ -257,6 +258,32 @@ def test_all_that_was_timed_is_stored_when_a_round_of_several_ends(
     monkeypatch.setattr(Tuner, "_close_round", noted)
     quick_run(tmp_path, opened, Budget(trials=8), heaviest(opened, 4), workers=6)
     assert at_ends == [(2, 2), (4, 4), (6, 6), (8, 8)]
+
+
+def test_a_run_that_breaks_off_leaves_its_workers_before_they_are_ended(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever compiles would start them anew, and nobody would end those."""
+    order: list[str] = []
+
+    def full(_workspace: Workspace, _record: Record) -> bool:
+        raise UserError("workspace", "The disk is full.")
+
+    def noted(kind: type[Batch] | type[Measurer]) -> None:
+        close = kind.close
+
+        def closing(it: Any) -> None:
+            order.append(kind.__name__)
+            close(it)
+
+        monkeypatch.setattr(kind, "close", closing)
+
+    noted(Batch)
+    noted(Measurer)
+    monkeypatch.setattr(Workspace, "add_record", full)
+    with pytest.raises(UserError, match="disk is full"):
+        quick_run(tmp_path, opened, Budget(trials=2), heaviest(opened, 1))
+    assert order == ["Batch", "Measurer"]
 
 
 def test_a_run_of_one_task_waits_for_its_results(opened: Opened, tmp_path: Path) -> None:
