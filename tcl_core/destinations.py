@@ -40,7 +40,8 @@ def check_folder(folder: Path, stage: str) -> None:
 @contextmanager
 def in_place_of(path: Path) -> Iterator[Path]:
     """Where to write, within the block, what takes the place of the file at `path` when it ends without an error: what
-    was there survives a full disk. A device or a pipe, which nothing may take the place of, is written to itself.
+    was there survives a full disk. A link stays, and what it leads to is replaced. A device or a pipe, which nothing
+    may take the place of, is written to itself.
 
     Raises:
         OSError: nothing can be written there.
@@ -48,6 +49,7 @@ def in_place_of(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
+    path = Path(os.path.realpath(path))  # `Path.resolve` raises where links go round in a circle (before Python 3.13)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         whole = Path(folder) / path.name

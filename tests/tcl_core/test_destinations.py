@@ -57,6 +57,19 @@ def test_what_was_there_survives_a_failure(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, there: bool) -> None:
+    link, result = tmp_path / "link", tmp_path / "elsewhere" / "result"
+    link.symlink_to("elsewhere/result")
+    if there:
+        result.parent.mkdir()
+        result.write_text("old", encoding="utf-8")
+    with in_place_of(link) as whole:
+        whole.write_text("new", encoding="utf-8")
+    assert link.is_symlink() and result.read_text(encoding="utf-8") == "new"
+    assert list(result.parent.iterdir()) == [result]
+
+
 def test_a_device_stays_what_it_is(tmp_path: Path) -> None:
     path = tmp_path / "nothing"
     path.symlink_to(os.devnull)
