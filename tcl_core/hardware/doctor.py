@@ -183,7 +183,8 @@ def _machine() -> Iterator[Check]:
 
 def _disk(folder: Path) -> Check:
     """The disk of a folder that may not exist yet."""
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
+    # `Path.is_dir` raises where the way to it is closed (Python before 3.14).
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.isdir(path))  # noqa: PTH112
     free, writable = shutil.disk_usage(there).free, os.access(there, os.W_OK)
     problem = "" if writable else f"{there} is not writable: choose another --workspace. "
     if free < _LEAST_DISK_BYTES:

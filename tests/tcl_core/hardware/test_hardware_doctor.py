@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
+import os
 import sys
+from pathlib import Path
 
 import pytest
 from hardware_samples import H200
@@ -137,6 +140,21 @@ def test_a_full_disk_is_a_finding(tmp_path, monkeypatch):
     check = doctor._disk(tmp_path / "not" / "there")
 
     assert (check.ok, str(tmp_path) in check.detail) == (False, True)
+
+
+def test_the_disk_behind_a_closed_folder_is_a_finding(tmp_path, monkeypatch):
+    """As of another person's home, which `sudo -u` may leave in the environment."""
+    stat = os.stat
+
+    def closed(path, *arguments, **more):
+        if Path(path).parent == tmp_path / "closed":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, *arguments, **more)
+
+    (tmp_path / "closed").mkdir()
+    monkeypatch.setattr(os, "stat", closed)
+
+    assert doctor._disk(tmp_path / "closed" / "workspace").detail.endswith(f"free in {tmp_path / 'closed'}")
 
 
 def test_the_disk_is_that_of_workspaces_wherever_it_is_asked_from(tmp_path, monkeypatch):
