@@ -273,7 +273,7 @@ class MeasureConfig:
         compile_workers: warm processes that compile side by side; 0 for one per core that this process may use.
         compile_timeout_s, run_timeout_s: wall-clock limits for one candidate.
         compile_patience: a candidate is given up when it compiles this many times as long as is usual for its task, and
-            longer than `measure.batch.SOON_S`; the others would wait for it. 0: only `compile_timeout_s` counts.
+            longer than `measure.compiling.SOON_S`; the others would wait for it. 0: only `compile_timeout_s` counts.
         cutoff: after one run a candidate slower than `cutoff` times the task's best is a loser and is not repeated.
         repeats, min_repeat_s: repeats of the winner's timing, each at least this long.
         contend: a candidate whose first repeats are all slower than this times the task's best is not repeated further.
