@@ -103,7 +103,9 @@ def is_this_machine(address: DeviceAddress) -> bool:
         found = {str(where[0]).partition("%")[0] for *_, where in socket.getaddrinfo(address.host, address.port)}
     except (OSError, UnicodeError):
         return False
-    return any(each in own or ipaddress.ip_address(each).is_loopback for each in found)
+    # Who connects to 0.0.0.0, where a server listens unless it is told otherwise, comes to this machine.
+    here = (each.is_loopback or each.is_unspecified for each in map(ipaddress.ip_address, found))
+    return not own.isdisjoint(found) or any(here)
 
 
 def open_session(address: DeviceAddress, limit_s: float) -> Any:

@@ -161,7 +161,7 @@ def test_a_tracker_s_devices_are_counted() -> None:
 
 
 def test_this_machine_is_known_by_its_addresses() -> None:
-    for host in ("127.0.0.1", "127.0.1.1", "localhost"):
+    for host in ("127.0.0.1", "127.0.1.1", "localhost", "0.0.0.0"):
         assert is_this_machine(DeviceAddress(host=host, port=9090))
     assert not is_this_machine(DeviceAddress(host="127.0.0.1", port=9190, key="pi4")), "its devices may be anywhere"
     for host in ("203.0.113.9", "no.such.host.invalid", "a..b"):
