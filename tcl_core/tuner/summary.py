@@ -25,4 +25,6 @@ def rejections(works: Sequence[TaskWork]) -> Iterator[Notice]:
     for work in works:
         causes.update(work.rejected)
     for cause, count in sorted(causes.items()):
-        yield Notice(sentence=f"{count} proposed candidates were {cause} in replay and never measured.")
+        yield Notice(
+            sentence=f"Proposed candidates that replay did not let through, and nobody measured: {count} ({cause})."
+        )

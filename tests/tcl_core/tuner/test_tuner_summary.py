@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tuner_records import record
@@ -10,7 +12,7 @@ from tuner_records import record
 from tcl_core.config import SearchConfig
 from tcl_core.domain import Platform, Task
 from tcl_core.features import platform_features
-from tcl_core.tuner.summary import estimate_s
+from tcl_core.tuner.summary import estimate_s, rejections
 from tcl_core.tuner.task_work import TaskWork
 
 
@@ -23,3 +25,10 @@ def test_the_estimate_needs_every_task(matmul_task: Task, copy_task: Task, cpu_p
     assert estimate_s([one, other]) is None
     other.add_records([record(5e-4)])
     assert estimate_s([one, other]) == pytest.approx(3.5e-3)
+
+
+def test_what_replay_did_not_let_through_is_told_by_cause() -> None:
+    causes = ({"rejected by A": 2, "a primitive does not apply": 1}, {}, {"rejected by A": 3})
+    told = rejections(cast(Any, [SimpleNamespace(rejected=each) for each in causes]))
+    said = [notice.sentence.partition(": ")[2] for notice in told]
+    assert said == ["1 (a primitive does not apply).", "5 (rejected by A)."]
