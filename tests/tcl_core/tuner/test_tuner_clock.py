@@ -88,3 +88,19 @@ def test_waiting_counts_from_a_moment_that_has_come_without_what_was_paused(now:
         now.passes(0.2)
     assert clock.waited_s(moment, held_s) == pytest.approx(3.0)
     assert clock.waited_s(now.s, held_s) == 0.0, "a pause before the moment takes nothing below zero"
+
+
+def test_what_lies_between_two_trials_counts_for_the_second(now: Now) -> None:
+    """The first waited for the import and the workers, which no other will."""
+    clock = RunClock(Budget(), CancelToken())
+    for seconds in (60.0, 2.0, 3.0):
+        now.passes(seconds)
+        clock.note_trial()
+    assert list(clock.trial_seconds) == [2.0, 3.0]
+
+
+def test_which_budget_is_used_up_is_told(now: Now) -> None:
+    clock = RunClock(Budget(trials=5, minutes=1.0), CancelToken())
+    assert (clock.ended(4), clock.ended(5)) == (None, "trials")
+    now.passes(51.0)
+    assert (clock.ended(4), clock.ended(5)) == ("minutes", "trials")
