@@ -41,6 +41,7 @@ def test_the_first_version_has_a_tree_for_processors(tmp_path, quota, cpus, seen
     write(tmp_path / "trees" / "cpu" / seen_at / "cpu.cfs_quota_us", quota)
     write(tmp_path / "trees" / "cpu" / seen_at / "cpu.cfs_period_us", "100000")
     write(tmp_path / "trees" / "cpu" / "elsewhere" / "cpu.cfs_quota_us", "10000")
+    write(tmp_path / "trees" / "cpu" / "elsewhere" / "cpu.cfs_period_us", "100000")
 
     assert cgroup.cpus(tmp_path / "trees", tmp_path / "own") == cpus
 
