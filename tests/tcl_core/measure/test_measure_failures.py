@@ -21,13 +21,14 @@ from tcl_core.measure import failures
         (-signal.SIGKILL, "", "out of memory or killed"),
         (-63, "", "crash (signal 63)"),
         (3, "", "crash (exit status 3)"),
+        (0, "", "crash (exit status 0)"),
         (None, "", "killed"),
     ],
 )
 def test_cause_of_death(exit_code: int | None, log: str, cause: str) -> None:
     failure = failures.from_death(Stage.MEASURE, exit_code, log)
     assert (failure.stage, failure.cause) == (Stage.MEASURE, cause)
-    assert log in failure.message
+    assert failure.message.endswith(log or ".")
 
 
 @pytest.mark.parametrize(
