@@ -95,6 +95,12 @@ def test_a_great_pool_is_cut_but_never_what_was_chosen() -> None:
     assert [one.decisions[1] for one in (wider.candidates[4], wider.candidates[-1])] == [(0,), (39,)]
 
 
+def test_of_more_chosen_ones_than_there_is_room_for_the_first_are_shown() -> None:
+    found = mapped(chosen=(5, 2), most=1)
+    assert (found.pool, found.chosen_points.tolist()) == (1, [0])
+    assert found.chosen[0].rationale.diversity == 0.5
+
+
 def test_the_event_is_small() -> None:
     found = mapped(size=2000, measured=0, chosen=tuple(range(32)))
     assert len(pickle.dumps(found)) < 200_000
