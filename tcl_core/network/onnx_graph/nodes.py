@@ -65,8 +65,9 @@ def has_branches(nodes: Iterable[Any]) -> bool:
 
 
 def attributes_of(node: Any) -> dict[str, Any]:
-    """The values of a node's attributes, by name; texts are bytes."""
-    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    """The values of a node's attributes, by name; texts are bytes. In a function those of its calls are missing."""
+    own = (attribute for attribute in node.attribute if not attribute.ref_attr_name)
+    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in own}
 
 
 def name_new_nodes(graph: Any, source: Any) -> None:

@@ -98,3 +98,14 @@ def test_what_the_inliner_trips_over_is_refused_by_name(tools: Any, monkeypatch:
     loaded = load_network(tools.save(with_mask(tools)), config)
     with pytest.raises(UserError, match=r"Node 'mix' \(Attention\) cannot be imported by TVM"):
         import_network(loaded, TARGET, config)
+
+
+def test_a_function_that_hands_on_what_its_call_says(tools: Any) -> None:
+    """As onnxscript writes them; without the value in the call the standard's default holds."""
+    leaky = onnx.helper.make_node("LeakyRelu", ["given"], ["made"])
+    leaky.attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    opsets = [onnx.helper.make_opsetid("", 18)]
+    calls = [tools.node("Leak", ["x"], ["h"], domain="my", slope=0.5), tools.node("Leak", ["h"], ["y"], domain="my")]
+    model = tools.model(calls, [tools.value("x", [2, 3])], [tools.value("y", [2, 3])], domains=["my"])
+    model.functions.append(onnx.helper.make_function("my", "Leak", ["given"], ["made"], [leaky], opsets, ["slope"]))
+    tools.compared(tools.save(model))
