@@ -25,6 +25,7 @@ from tcl_core.network.onnx_graph.external_data import external_files, load_exter
 from tcl_core.network.onnx_graph.functions import write_defaults
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, all_nodes, has_branches, label, opset_of
 from tcl_core.network.onnx_graph.skeleton import shapes_anew, take_shapes, with_shapes, without_weights
+from tcl_core.network.onnx_graph.spellings import spell_in_one_way
 from tcl_core.network.onnx_graph.values import fix_values
 from tcl_core.network.rewrites.folding import fold_constants
 from tcl_core.network.rewrites.old_axes import count_axes_from_front
@@ -83,6 +84,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     _check_versions(path, model)
     digest = _digest(path, model, config)
     load_external(path, model)
+    spell_in_one_way(path, model)
     if bytes_without_weights(model) > LIMIT_BYTES:
         raise UserError(
             "network",

@@ -13,5 +13,6 @@ module             what it does
 ``values``         inputs fixed to numbers                                   (onnx)
 ``skeleton``       a model without its weights, to ask for types and shapes  (onnx)
 ``external_data``  weights that lie in files of their own                    (onnx)
+``spellings``      what a file may spell in two ways, in one                 (onnx)
 =================  ================================================================
 """
