@@ -50,4 +50,4 @@ def _array(value: Any, numbers: tuple[float, ...]) -> Any:
             "network",
             f"--value gives input '{value.name}' a number that {dtype} does not hold; give numbers of that type.",
         )
-    return np.ascontiguousarray(np.broadcast_to(cast if len(numbers) > 1 else cast[0], (count,)).reshape(dims))
+    return np.broadcast_to(cast if len(numbers) > 1 else cast[0], (count,)).reshape(dims).copy()

@@ -44,6 +44,10 @@ def test_fixed_inputs_are_no_inputs_any_more(tools: Any, masked: Any, mask: tupl
     loaded = load_network(path, config)
     assert [spec.name for spec in loaded.network.inputs] == ["x"]
     assert loaded.network.values == config.values
+    assert [list(fixed.dims) for fixed in loaded.model.graph.initializer] == [
+        [1, 4],
+        [],
+    ]  # of no axes where it has none
     network = import_network(loaded, TARGET, config, 256)
     machine = relax.VirtualMachine(tvm.compile(network.module, tvm.target.Target({"kind": "llvm"})), tvm.cpu())
     given = np.random.default_rng(0).standard_normal((2, 4)).astype(np.float32)
