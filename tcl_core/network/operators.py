@@ -7,6 +7,7 @@ and two names that ONNX also has are ambiguous (`Attention`, `Gelu`), so domains
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from typing import Any
 
 import onnx.shape_inference
@@ -19,7 +20,7 @@ from tcl_core.network.onnx_graph import shapes
 from tcl_core.network.onnx_graph.functions import inline_local, inline_standard
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches, label
 from tcl_core.network.onnx_graph.skeleton import with_weights, without_weights
-from tcl_core.network.onnx_graph.static_values import is_drawn
+from tcl_core.network.onnx_graph.static_values import StaticValues, is_drawn
 from tcl_core.network.quantization.whole_numbers import spell_out_whole_numbers
 from tcl_core.network.recurrence.recurrent import RECURRENT, obstacle
 from tcl_core.network.rewrites.opsets import raise_opset
@@ -41,6 +42,9 @@ _ELSEWHERE = frozenset({"If", "Constant"})
 
 WITHOUT = "export the network without such operators"
 _AS_INPUT = "export the network with the random numbers as an input"
+_UNTRAINED = "export the network for inference"
+_OF_TRAINING = frozenset({"BatchNormalization", "Dropout"})
+"""Operators that the frontend lacks in their form of training alone."""
 
 
 def supported(domain: str, operator: str) -> bool:
@@ -82,27 +86,47 @@ def unsupported_nodes(model: Any) -> list[Any]:
     nodes = list(all_nodes(model.graph))
     graphs = [model.graph, *(branch for node in nodes for branch in branches(node))]
     read = {each.name for graph in graphs for each in graph.output}.union(*(node.input for node in nodes)) - {""}
+    values = StaticValues(model)
     return [
         node
         for node in nodes
         if not supported(node.domain, node.op_type)
         or (node.op_type in _NORMALIZED and not read.isdisjoint(node.output[1:]))
+        or _drops(node, values)
     ]
+
+
+def _drops(node: Any, values: StaticValues) -> bool:
+    """Whether it drops at random, or a run tells whether it does: the frontend drops nothing."""
+    if node.op_type != "Dropout" or node.domain not in STANDARD or not any(node.input[2:]):
+        return False
+    rate, training = (values.of(name) for name in node.input[1:])
+    return (rate is None or bool(rate.any())) and (training is None or bool(training.any()))
 
 
 def unsupported_issues(model: Any) -> tuple[ImportIssue, ...]:
     """One issue for each node that cannot be imported; an operator comes with the reason where others of it can be."""
     nodes = unsupported_nodes(model)
+    inputs = {each.name for each in model.graph.input}
     reasons = _reasons(model, [node for node in nodes if node.op_type in RECURRENT and node.domain in STANDARD])
     return tuple(
         ImportIssue(
             node=node.name,
             operator=f"{label(node)}{reasons.get(node.name, '')}",
             problem=f"operator {label(node)} is not supported",
-            mend=_AS_INPUT if is_drawn(node) else WITHOUT,
+            mend=_mend_by_node(node, inputs),
         )
         for node in nodes
     )
+
+
+def _mend_by_node(node: Any, inputs: Set[str]) -> str:
+    if is_drawn(node):
+        return _AS_INPUT
+    if node.op_type not in _OF_TRAINING or node.domain not in STANDARD:
+        return WITHOUT
+    told = next((name for name in node.input[2:3] if node.op_type == "Dropout" and name in inputs), "")
+    return f"fix the input that tells whether to train (--value {told}=0)" if told else _UNTRAINED
 
 
 def _reasons(model: Any, nodes: list[Any]) -> dict[str, str]:

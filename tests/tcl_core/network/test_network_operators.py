@@ -98,4 +98,28 @@ def test_running_means_of_a_normalization_in_training_are_refused_by_name(tools:
     )
     ends = [tools.value("x", [2, 3, 4])], [tools.value(name, [2, 3, 4] if name == "y" else [3]) for name in read]
     model = tools.model([node], *ends, [tools.tensor(name, np.ones(3, np.float32)) for name in names])
-    assert [issue.node for issue in operators.unsupported_issues(model)] == ["norm"] * (len(read) > 1)
+    issues = operators.unsupported_issues(model)
+    assert [(issue.node, issue.mend) for issue in issues] == [("norm", "export the network for inference")][
+        : len(read) - 1
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate", "training", "mend"),
+    [
+        (0.5, True, "export the network for inference"),
+        (0.5, None, "fix the input that tells whether to train (--value training=0)"),
+        (0.5, False, ""),
+        (0.0, True, ""),
+    ],
+)
+def test_what_drops_at_random_is_refused(tools: Any, rate: float, training: bool | None, mend: str) -> None:
+    """And so is what a run tells to drop: TVM's frontend never does."""
+    inputs, weights = [tools.value("x", [2])], [tools.tensor("rate", np.float32(rate))]
+    if training is None:
+        inputs.append(tools.value("training", [], onnx.TensorProto.BOOL))
+    else:
+        weights.append(tools.tensor("training", np.array(training)))
+    node = tools.node("Dropout", ["x", "rate", "training"], ["y"], name="drop")
+    model = tools.model([node], inputs, [tools.value("y", [2])], weights)
+    assert [issue.mend for issue in operators.unsupported_issues(model)] == [mend][: bool(mend)]
