@@ -10,10 +10,22 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from tcl_core.errors import UserError
+
 
 def passing_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
-    """A folder of this process, gone at the end of the `with`."""
-    return tempfile.TemporaryDirectory(prefix=f"tcl-{purpose}-{os.getpid()}-")
+    """A folder of this process, gone at the end of the `with`.
+
+    Raises:
+        UserError: none can be made: no temporary folder takes anything.
+    """
+    try:
+        return tempfile.TemporaryDirectory(prefix=f"tcl-{purpose}-{os.getpid()}-")
+    except OSError as error:
+        raise UserError(
+            "setup",
+            f"No temporary folder can be made ({error.strerror}); name a folder that can be written in TMPDIR.",
+        ) from error
 
 
 def tidy_up_after(pid: int) -> None:

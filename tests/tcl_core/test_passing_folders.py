@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tcl_core.errors import UserError
 from tcl_core.passing_folders import passing_folder, tidy_up_after
 
 _KILLED = """
 import os, sys, tempfile
 from pathlib import Path
+from tcl_core.errors import UserError
 from tcl_core.passing_folders import passing_folder
 tempfile.tempdir = sys.argv[1]
 with passing_folder("simplify") as folder:
@@ -34,3 +36,11 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(
         assert not left.exists()
         assert Path(ours).is_dir()
     assert not list(tmp_path.iterdir())
+
+
+def test_where_none_can_be_made_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(
+        UserError, match=r"No temporary folder can be made \(No such file or directory\); .* in TMPDIR\."
+    ):
+        passing_folder("simplify")
