@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from tcl_core.destinations import check_folder
+from tcl_core.destinations import check_folder, in_place_of
 from tcl_core.domain import OWN_OPERATORS, Candidate, Failure, Platform, Rationale, Record, Source, Stage, Task
 from tcl_core.store.metaschedule_traces import SketchFinder, decisions_of
 from tcl_core.store.refusals import refusal
@@ -92,7 +92,10 @@ def export_records(
     line_of: dict[str, int] = {}
     exported = 0
     check_folder(directory, "records")
-    with _writing_to(directory), _replacing(directory, TUNING_RECORDS, WORKLOADS) as (tuning_records, workloads):
+    with (
+        _writing_to(directory),
+        _replacing(directory / TUNING_RECORDS, directory / WORKLOADS) as (tuning_records, workloads),
+    ):
         for record in workspace.each_record(platform=platform, network_digest=network_digest):
             task = tasks.get(record.candidate.task_key)
             if task is None or not record.trace_json:
@@ -155,22 +158,16 @@ def _writing_to(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _replacing(folder: Path, *names: str) -> Iterator[list[TextIO]]:
-    """Files that take the places of those of these names when the block ends, unless one of them cannot be written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    partials = [folder / f"{name}.partial" for name in names]
-    try:
-        with ExitStack() as opened:
-            files: list[TextIO] = [opened.enter_context(partial.open("w", encoding="utf-8")) for partial in partials]
+def _replacing(*paths: Path) -> Iterator[list[TextIO]]:
+    """Files that take the places of those at `paths` when the block ends, unless one of them cannot be written."""
+    with ExitStack() as places:
+        wholes = [places.enter_context(in_place_of(path)) for path in paths]
+        with ExitStack() as opened:  # all are on the disk before the first takes a place
+            files: list[TextIO] = [opened.enter_context(whole.open("w", encoding="utf-8")) for whole in wholes]
             yield files
             for file in files:
                 file.flush()
                 os.fsync(file.fileno())
-        for partial, name in zip(partials, names, strict=True):
-            partial.replace(folder / name)
-    finally:
-        for partial in partials:
-            partial.unlink(missing_ok=True)
 
 
 def _put(file: TextIO, line: object) -> None:
