@@ -16,14 +16,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models import evaluation, wording
 from app.models.announcement import Announcement, Mood, WayOn
-from app.models.fixed_inputs import fixed_of
 from app.models.log_table import Entry, EntryKind
 from app.models.run_state import Activity, EngineHealth
 from app.models.studio import StudioModels
 from app.models.training_state import Job, TrainingRequest
 from app.translation import tr
 from tcl_core import checkpoint_events as events
-from tcl_core.config import CostModelConfig
+from tcl_core.config import CostModelConfig, config_of
 from tcl_core.evaluation_events import CheckpointsEvaluated, EvaluateCheckpoints, EvaluationStep
 from tcl_core.events import CheckpointCommand, Crashed, EngineReady, Event, Finished, NetworkOpened, Refused, StopRun
 
@@ -46,15 +45,15 @@ class CheckpointController(QObject):
         announced: an `Announcement` to show across the window.
         made, removed: path of a checkpoint that was just trained, learned, imported or restored, and of one that is
             gone.
-        fixed_told: what was fixed of the inputs of the network that was opened.
-        shapes_proposed: the shapes that would open a network.
+        terms_told: how the network that was opened was opened, a `NetworkConfig`.
+        terms_proposed: an `events.Refused` with what would open a network.
     """
 
     announced = Signal(object)
     made = Signal(str)
     removed = Signal(str)
-    fixed_told = Signal(object)
-    shapes_proposed = Signal(tuple)
+    terms_told = Signal(object)
+    terms_proposed = Signal(object)
 
     def __init__(self, models: StudioModels, engine: EngineThread, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -194,12 +193,12 @@ class CheckpointController(QObject):
                 case events.TrainingStopped():
                     self._end(Mood.NEUTRAL, event.sentence)
                 case NetworkOpened():
-                    self.fixed_told.emit(fixed_of(event.network))
+                    self.terms_told.emit(config_of(event.network))
                 case Refused() | Crashed():
                     training.end()
                     self._keep_undo(event)
-                    if isinstance(event, Refused) and event.shapes:
-                        self.shapes_proposed.emit(event.shapes)
+                    if isinstance(event, Refused) and event.proposes:
+                        self.terms_proposed.emit(event)
                 case EngineReady() | Finished():
                     self._resume_undo()
                     self.refresh()

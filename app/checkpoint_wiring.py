@@ -13,7 +13,7 @@ from app.controller import Controller
 from app.main_window import MainWindow
 from app.models.announcement import WayOn
 from app.models.checkpoint_table import start_model
-from app.models.fixed_inputs import NOTHING_FIXED
+from app.models.network_terms import AS_IN_FILE
 from app.models.run_request import request_of
 from app.models.studio import StudioModels
 from app.translation import later, tr
@@ -46,8 +46,8 @@ class CheckpointWiring(QObject):
         checkpoints.made.connect(self._note_made)
         checkpoints.removed.connect(self._forget)
         checkpoints.announced.connect(window.banner.announce)
-        checkpoints.fixed_told.connect(form.set_fixed)
-        checkpoints.shapes_proposed.connect(form.set_shapes)
+        checkpoints.terms_told.connect(form.set_terms)
+        checkpoints.terms_proposed.connect(form.propose)
         models.checkpoints.modelReset.connect(self._listed)
         controller.workspace_chosen.connect(checkpoints.set_workspace)
         form.checkpoint_wanted.connect(self.choose_checkpoint)
@@ -57,13 +57,13 @@ class CheckpointWiring(QObject):
         self._made = self._unchosen = ""
 
     def open_network(self, path: str | None) -> None:
-        """Open a network as the form says; fixed inputs belong to the network they were written for."""
+        """Open a network as the form says; what it says of a network belongs to the one it was written for."""
         request = self._window.run_panel.form.request
-        fixed = request.fixed if path is not None and path == self._controller.asked_path else NOTHING_FIXED
-        self._controller.open_network(path, request.target, request.threads, fixed)
+        terms = request.terms if path is not None and path == self._controller.asked_path else AS_IN_FILE
+        self._controller.open_network(path, request.target, request.threads, terms)
 
     def reopen(self) -> None:
-        """Open the network that was asked for last once more, with the inputs fixed as they are now."""
+        """Open the network that was asked for last once more, as the form says now."""
         if self._controller.asked_path is not None:
             self.open_network(self._controller.asked_path)
 
@@ -109,6 +109,8 @@ class CheckpointWiring(QObject):
     def _take_way_on(self, way: WayOn) -> None:
         if way is WayOn.RESTORE_CHECKPOINT:
             self._checkpoints.restore()
+        elif way is WayOn.OPEN_AS_PROPOSED:
+            self.reopen()
 
     def _note_made(self, path: str) -> None:
         self._made = path

@@ -16,8 +16,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models import library_wording, quantities, wording
 from app.models.announcement import Announcement, Mood, WayOn
-from app.models.fixed_inputs import NOTHING_FIXED, FixedInputs, fixed_of
 from app.models.log_table import Entry, EntryKind
+from app.models.network_terms import AS_IN_FILE
 from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth, OpenedNetwork
 from app.models.studio import StudioModels
@@ -26,12 +26,12 @@ from app.run_feed import RunFeed
 from app.settings import Settings
 from app.translation import later, tr
 from tcl_core import events
-from tcl_core.config import RunConfig
+from tcl_core.config import NetworkConfig, RunConfig, config_of
 from tcl_core.domain import Stage
 
 SAMPLE_NAME = later("the sample network")
 _OTHER_TASKS = later(
-    "Ticks and budgets of tasks were for another target or for inputs fixed otherwise: this run tunes all tasks."
+    "Ticks and budgets of tasks were for another target or for a network opened otherwise: this run tunes all tasks."
 )
 
 
@@ -66,7 +66,7 @@ class Controller(QObject):
         self._workspace = ""
         self._opening: str | None = None
         self._asked_before: str | None = None
-        self._listed_for: tuple[str, FixedInputs] | None = None
+        self._listed_for: tuple[str, NetworkConfig] | None = None
         self._order: events.OpenNetwork | None = None
         self._after_opening: RunRequest | None = None
         self._config: RunConfig | None = None
@@ -86,14 +86,14 @@ class Controller(QObject):
     # Intents
 
     def open_network(
-        self, path: str | None, target: str = "cpu", threads: int | None = None, fixed: FixedInputs = NOTHING_FIXED
+        self, path: str | None, target: str = "cpu", threads: int | None = None, terms: NetworkConfig = AS_IN_FILE
     ) -> None:
         """Open an ONNX file, None for the bundled sample, instead of another that is being opened."""
         run = self._models.run
         if held := wording.opening_held(run.activity):
             self._announce(Mood.WARN, held)
             return
-        order = events.OpenNetwork(path=path, target=target, threads=threads, shapes=fixed.shapes, values=fixed.values)
+        order = events.OpenNetwork(path=path, target=target, threads=threads, network_config=terms)
         if run.activity is Activity.OPENING:
             if order == self._order:
                 self._after_opening = None  # a run was asked for with the wish before
@@ -107,7 +107,7 @@ class Controller(QObject):
         """Open the bundled sample network and start a run on it."""
         self.open_network(None, request.target, request.threads)
         if self._models.run.activity is Activity.OPENING:
-            self._after_opening = replace(request, fixed=NOTHING_FIXED)
+            self._after_opening = replace(request, terms=AS_IN_FILE)
 
     def start_run(self, request: RunRequest) -> None:
         """Tune the network on screen."""
@@ -118,11 +118,11 @@ class Controller(QObject):
         self._settings.request = request
         self._show_workspace(workspace)
         if self._opening != self._path:  # what was asked for last could not be opened: the form fixes its inputs
-            request = replace(request, fixed=fixed_of(run.opened.network))
+            request = replace(request, terms=config_of(run.opened.network))
         config = request.config(self._path, workspace)
         tasks = self._models.tasks
         include, task_trials, lost = tasks.include, tasks.task_trials, ""
-        if (request.target, request.fixed) != self._listed_for and (include or task_trials):
+        if (request.target, request.terms) != self._listed_for and (include or task_trials):
             include, task_trials, lost = (), (), tr(_OTHER_TASKS)
         budget = replace(config.budget, task_trials=task_trials)
         self._begin(replace(config, include=include, budget=budget, library=self._models.library.config))
@@ -253,7 +253,7 @@ class Controller(QObject):
         models.run.opened = OpenedNetwork(network=event.network, platform=event.platform, report=event.report)
         models.run.activity = Activity.READY
         models.tasks.set_tasks(event.tasks)
-        self._listed_for = (self._order.target if self._order else "", fixed_of(event.network))
+        self._listed_for = (self._order.target if self._order else "", config_of(event.network))
         models.show_import(event)
         models.forget_run()
         self._path, self._config = self._opening, None
@@ -282,7 +282,7 @@ class Controller(QObject):
         models.scores.begin_run(event.states)
         run.begin_run(event.resumed_records)
         models.tasks.set_states(event.states)
-        self._listed_for = (event.config.target, fixed_of(event.network))
+        self._listed_for = (event.config.target, config_of(event.network))
         models.tasks.set_task_trials(event.config.budget.task_trials)
         if reopened is not None:
             models.show_import(reopened)
@@ -317,7 +317,10 @@ class Controller(QObject):
         self._log(EntryKind.REFUSED, event.sentence, at=event.at)
         self._settle()
         self._after_opening = None
-        self._announce(Mood.BAD, event.sentence)
+        if event.proposes and self._opening is not None:
+            self._announce(Mood.BAD, event.sentence, WayOn.OPEN_AS_PROPOSED, tr("Open it so"))
+        else:
+            self._announce(Mood.BAD, event.sentence)
 
     def _crashed(self, event: events.Crashed) -> None:
         was_busy = self._models.run.busy

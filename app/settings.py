@@ -75,12 +75,12 @@ class Settings:
 
     @property
     def request(self) -> RunRequest:
-        """The form as it was left, but for what belongs to one network: workspace, checkpoint, fixed inputs."""
+        """The form as it was left, but for what belongs to one network: workspace, checkpoint, terms."""
         kept = self._read_json("request")
         if not isinstance(kept, dict):
             return RunRequest()
         default = asdict(RunRequest())
-        known = {field.name for field in fields(RunRequest)} - {"workspace", "checkpoint", "fixed"}
+        known = {field.name for field in fields(RunRequest)} - {"workspace", "checkpoint", "terms"}
         readable = {name: kept[name] for name in known & kept.keys() if _same_kind(kept[name], default[name], name)}
         return replace(RunRequest(), **readable)
 

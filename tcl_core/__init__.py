@@ -17,6 +17,7 @@ room                      what it does                                          
 ``graphs``                the network as a graph that can be drawn                                 -
 ``libraries``             what is known of a tuned library: check, times, verdicts                 -
 ``config``                one frozen, keyword-only config per stage                                -
+``rival_config``          sizes of the rankers that ours is compared with                          -
 ``events``                what a run tells its watcher, what a watcher asks of a run               -
 ``checkpoint_events``     the same for checkpoints, training and learning                          -
 ``evaluation_events``     the same for figures of checkpoints by platform                          -

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from tcl_core.domain import Network
+from tcl_core.rival_config import LstmConfig, TransformerConfig
+
 SAMPLERS: Final = ("rdu", "random", "topk", "kcenter", "uncertainty")
 COST_MODELS: Final = ("mamba", "transformer", "lstm", "mlp", "xgb", "random")
 TABLES: Final = ("models", "efficiency", "ablation", "continual", "transfer", "zero_shot", "tuning")
@@ -29,6 +32,7 @@ class NetworkConfig:
 
     Attributes:
         shapes, values: dimensions and numbers fixed by the user, by input name.
+        begin_at, end_at: tensors that the user lets it begin and end at, instead of the file's inputs and outputs.
         fast_math: replace `exp`, `erf` and `tanh`, which kernels call for each element, by polynomials.
         blocked: lay out the channels of dense and depthwise convolutions by vectors (`network.layouts.blocked`).
         winograd: compute blocked 3x3 convolutions in Winograd's way where it is quicker. Errors are two to three times
@@ -37,9 +41,16 @@ class NetworkConfig:
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     values: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    begin_at: tuple[str, ...] = ()
+    end_at: tuple[str, ...] = ()
     fast_math: bool = True
     blocked: bool = True
     winograd: bool = True
+
+
+def config_of(network: Network) -> NetworkConfig:
+    """What the user said of a network."""
+    return NetworkConfig(shapes=network.shapes, values=network.values, begin_at=network.begin_at, end_at=network.end_at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,32 +63,6 @@ class ModelConfig:
     convolution: int = 4
     expand: int = 2
     heads: int = 8
-    dropout: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
-    """TLP's network with the sizes of its published code (Zhai et al., ASPLOS 2023).
-
-    Attributes:
-        widen: width of the tokens, and of the layers that widen them for attention.
-        narrow: widths of the layers behind it, before the tokens' own width.
-    """
-
-    widen: tuple[int, ...] = (64, 128, 256, 256)
-    attention_heads: int = 8
-    attention_layers: int = 1
-    residual_blocks: int = 2
-    narrow: tuple[int, ...] = (256, 128)
-    dropout: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class LstmConfig:
-    """The LSTM ranker, of about the Mamba ranker's number of parameters."""
-
-    width: int = 64
-    layers: int = 2
     dropout: float = 0.0
 
 

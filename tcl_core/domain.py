@@ -50,9 +50,7 @@ class Stage(StrEnum):
 
 
 class Source(StrEnum):
-    """Who asked for a record. CARRIED: a run, because something like it was fast for a similar task; DRAWN: a run, at
-    random.
-    """
+    """Who asked for a record. CARRIED: a run, as one like it was fast for a similar task; DRAWN: a run, at random."""
 
     SEARCH = "search"
     CARRIED = "carried"
@@ -128,10 +126,10 @@ class Network:
     """An ONNX model as the user opened it.
 
     Attributes:
-        name: the file's stem.
-        path: where it was opened.
-        digest: SHA-256 (hex) of the model's bytes, external data included, of `shapes` and of `values`.
-        shapes, values: dimensions (``--shape``) and numbers (``--value``) that the user fixed, by input name.
+        name, path: the file's stem, and where it was opened.
+        digest: SHA-256 (hex) of the model's bytes, external data included, and of all that the user said of it:
+        shapes, values: dimensions (``--shape``) and numbers (``--value``), by input name.
+        begin_at, end_at: tensors at which it begins and ends, instead of the file's inputs and outputs.
     """
 
     name: str
@@ -141,6 +139,8 @@ class Network:
     outputs: tuple[TensorSpec, ...]
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     values: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    begin_at: tuple[str, ...] = ()
+    end_at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,11 +22,10 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from tcl_core.child_processes import loading
-from tcl_core.config import NetworkConfig
 from tcl_core.device_events import DeviceSeen
 from tcl_core.devices import DeviceLook, DeviceState, LookAtDevice
 from tcl_core.domain import Failure, Stage
-from tcl_core.errors import Interrupted, OpenShapes, UserError, full_disk
+from tcl_core.errors import Interrupted, Mendable, UserError, full_disk
 from tcl_core.events import (
     CancelToken,
     CheckpointCommand,
@@ -206,8 +205,8 @@ class _Engine:
                     with token.set_aside():
                         self._answer_questions(token)
         except UserError as error:
-            shapes = error.shapes if isinstance(error, OpenShapes) else ()
-            self._send(Refused(stage=error.stage, sentence=str(error), shapes=shapes))
+            shapes, end_at = (error.shapes, error.end_at) if isinstance(error, Mendable) else ((), ())
+            self._send(Refused(stage=error.stage, sentence=str(error), shapes=shapes, end_at=end_at))
         except Interrupted:
             self._send(self._stopped())
         except Exception as error:  # noqa: BLE001 - a bug must reach the person, and the engine lives on
@@ -288,8 +287,8 @@ class _Engine:
 
         match command:
             case OpenNetwork():
-                config = NetworkConfig(shapes=command.shapes, values=command.values)
-                yield open_network(command.path, command.target, command.threads, config).event()
+                opened = open_network(command.path, command.target, command.threads, command.network_config)
+                yield opened.event()
             case StartRun():
                 token.while_held = partial(self._answer_questions, token)
                 self._run = Tuner(command.config, token)

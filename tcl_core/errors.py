@@ -23,15 +23,33 @@ class UserError(Exception):
         return (type(self), (self.stage, str(self)))
 
 
-class OpenShapes(UserError):
-    """A network with dynamic inputs. `shapes`: a proposal by input name that would fix all of them."""
+class Mendable(UserError):
+    """A network that opens once a person has said more of it.
 
-    def __init__(self, sentence: str, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> None:
+    Attributes:
+        shapes: a proposal by input name that would fix all open dimensions.
+        end_at: tensors in front of what stands in the way, at which it can end.
+    """
+
+    def __init__(
+        self, sentence: str, shapes: tuple[tuple[str, tuple[int, ...]], ...] = (), end_at: tuple[str, ...] = ()
+    ) -> None:
         super().__init__("network", sentence)
-        self.shapes = shapes
+        self.shapes, self.end_at = shapes, end_at
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (str(self), self.shapes))
+        return (type(self), (str(self), self.shapes, self.end_at))
+
+
+class NodesRefused(UserError):
+    """Nodes of a network stand in the way. `nodes`: their names."""
+
+    def __init__(self, sentence: str, nodes: tuple[str, ...]) -> None:
+        super().__init__("network", sentence)
+        self.nodes = nodes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (str(self), self.nodes))
 
 
 class Interrupted(Exception):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tcl_core.config import RunConfig
+from tcl_core.config import NetworkConfig, RunConfig
 from tcl_core.devices import LookAtDevice
 from tcl_core.domain import (
     Failure,
@@ -198,12 +198,17 @@ class Collected(Event):
 class Refused(Event):
     """A command could not be carried out: bad input, with the one sentence a person gets.
 
-    `shapes`: dimensions by input name that would mend it, where those are what is missing.
+    `shapes`, `end_at`: dimensions by input name, or tensors to end at, that would mend it (`errors.Mendable`).
     """
 
     stage: str
     sentence: str
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    end_at: tuple[str, ...] = ()
+
+    @property
+    def proposes(self) -> bool:
+        return bool(self.shapes or self.end_at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +226,7 @@ class OpenNetwork:
     path: str | None
     target: str = "cpu"
     threads: int | None = None
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    values: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    network_config: NetworkConfig = field(default_factory=NetworkConfig)
 
 
 @dataclass(frozen=True, kw_only=True)

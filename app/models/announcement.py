@@ -23,6 +23,7 @@ class WayOn(StrEnum):
     SHOW_LIBRARY = "show the library"
     OPEN_REPORT = "open the report"
     SHOW_LOG = "show the log"
+    OPEN_AS_PROPOSED = "open the network as was proposed"
     RESTORE_CHECKPOINT = "restore the checkpoint"
     RESTORE_DEVICE = "restore the device"
 

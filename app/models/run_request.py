@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from app.models.fixed_inputs import FixedInputs
+from app.models.network_terms import AS_IN_FILE
 from tcl_core.config import Budget, CostModelConfig, NetworkConfig, RunConfig, SamplerConfig
 from tcl_core.devices import join_target, split_target
 from tcl_core.errors import UserError
@@ -21,7 +21,7 @@ class RunRequest:
         threads: None for all physical cores.
         representativeness, diversity, uncertainty: weights of the sampler "rdu".
         checkpoint: as `RunConfig.checkpoint`.
-        fixed: what the person fixed of the network's inputs.
+        terms: what the person said of the network: shapes, values, where it begins and ends.
         workspace: a folder, "" for the default.
     """
 
@@ -35,7 +35,7 @@ class RunRequest:
     uncertainty: float = _PLAIN.uncertainty
     cost_model: str = "mamba"
     checkpoint: str | None = None
-    fixed: FixedInputs = field(default_factory=FixedInputs)
+    terms: NetworkConfig = AS_IN_FILE
     seed: int = 0
     workspace: str = ""
 
@@ -49,7 +49,7 @@ class RunRequest:
             seed=self.seed,
             budget=Budget(trials=self.trials, minutes=self.minutes),
             checkpoint=self.checkpoint,
-            network_config=NetworkConfig(shapes=self.fixed.shapes, values=self.fixed.values),
+            network_config=self.terms,
             cost_model=CostModelConfig(name=self.cost_model),
             sampler=SamplerConfig(
                 name=self.sampler,
@@ -73,7 +73,7 @@ def request_of(config: RunConfig) -> RunRequest:
         uncertainty=config.sampler.uncertainty,
         cost_model=config.cost_model.name,
         checkpoint=config.checkpoint,
-        fixed=FixedInputs(shapes=config.network_config.shapes, values=config.network_config.values),
+        terms=config.network_config,
         seed=config.seed,
         workspace=config.workspace,
     )

@@ -1,4 +1,4 @@
-"""What a run is to be: target, threads, budget, sampler, cost model, checkpoint, fixed inputs, seed, workspace."""
+"""What a run is to be: target, budget, sampler, cost model, checkpoint, workspace, how the network is opened, seed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import icon
-from app.models.fixed_inputs import (
-    NOTHING_FIXED,
-    FixedInputs,
-    Shapes,
+from app.models.network_terms import (
+    AS_IN_FILE,
     parse_shapes,
+    parse_tensors,
     parse_values,
     shapes_text,
+    tensors_text,
     values_text,
 )
 from app.models.run_request import RunRequest, on_device, target_problem
@@ -36,7 +36,8 @@ from app.widgets.parts import label
 from app.widgets.target_box import TargetBox
 from app.widgets.weight_fields import WeightFields
 from app.widgets.wheel import WheelPass
-from tcl_core.config import COST_MODELS, SAMPLERS
+from tcl_core.config import COST_MODELS, SAMPLERS, NetworkConfig
+from tcl_core.events import Refused
 
 _SAMPLER_HINT = later(
     "Which of the best predicted candidates are measured: rdu weighs representativeness, "
@@ -52,6 +53,14 @@ _VALUES_HINT = later(
     "Inputs that stay the same, as in rate=16000; mask=1: they are constants then, no inputs of the library. They hold "
     "when the network is opened."
 )
+_BEGIN_HINT = later(
+    "Tensors inside the network at which it begins, as in features; mask: they are inputs then. They hold when the "
+    "network is opened."
+)
+_END_HINT = later(
+    "Tensors inside the network at which it ends, as in boxes; scores: in front of what cannot be tuned, say. They "
+    "hold when the network is opened."
+)
 _USUAL = 7
 """Fields that are always shown; the rest is behind "More options"."""
 _WEIGHTED = "rdu"
@@ -62,7 +71,7 @@ class RunForm(QWidget):
     """Holds a `RunRequest`.
 
     Signals: browse_requested, for a workspace folder; checkpoint_wanted, for a checkpoint's file; workspace_edited,
-    with the folder a person wrote; reopen_requested, with the inputs fixed as they are now; changed.
+    with the folder a person wrote; reopen_requested, to open the network as the form says now; changed.
     """
 
     browse_requested = Signal()
@@ -102,6 +111,10 @@ class RunForm(QWidget):
         self._values = QLineEdit()
         self._values.setPlaceholderText(tr("none is fixed"))
         self._values.setToolTip(tr(_VALUES_HINT))
+        self._begin_at, self._end_at = QLineEdit(), QLineEdit()
+        for line, hint in ((self._begin_at, _BEGIN_HINT), (self._end_at, _END_HINT)):
+            line.setPlaceholderText(tr("as in the file"))
+            line.setToolTip(tr(hint))
         self._problem = label("", "warn", wrap=True)
         for field in (self._threads, self._minutes, self._trials, self._seed):
             # Padding from the style sheet does not reach the field inside a spin box.
@@ -116,7 +129,9 @@ class RunForm(QWidget):
         self.more_button = QPushButton()
         self.more_button.setObjectName("link")
         self.more_button.setCheckable(True)
-        self.more_button.setToolTip(tr("Threads, weights of the sampler, shapes and values of inputs, seed"))
+        self.more_button.setToolTip(
+            tr("Threads, weights of the sampler, shapes and values of inputs, ends of the network, seed")
+        )
         self.more_button.toggled.connect(self._show_rare)
         self._rare: list[QWidget] = []
         self._lay_out()
@@ -134,7 +149,7 @@ class RunForm(QWidget):
         self._weights.changed.connect(self.changed)
         self.checkpoint.chosen.connect(self.changed)
         self.checkpoint.browse_requested.connect(self.checkpoint_wanted)
-        for line in (self._shapes, self._values):
+        for line in (self._shapes, self._values, self._begin_at, self._end_at):
             line.textChanged.connect(self._judge)
             line.returnPressed.connect(self._reopen)
         self._workspace.editingFinished.connect(lambda: self.workspace_edited.emit(self.request.workspace))
@@ -162,6 +177,8 @@ class RunForm(QWidget):
             (tr("Weights"), self._weights),
             (tr("Shapes"), self._shapes),
             (tr("Values"), self._values),
+            (tr("Begin at"), self._begin_at),
+            (tr("End at"), self._end_at),
             (tr("Seed"), self._seed),
         )
         for number, (text, field) in enumerate(fields):
@@ -195,7 +212,7 @@ class RunForm(QWidget):
             uncertainty=uncertainty,
             cost_model=self._cost_model.currentText(),
             checkpoint=self.checkpoint.checkpoint,
-            fixed=self._read_fixed()[0],
+            terms=self._read_terms()[0],
             seed=self._seed.value(),
             workspace=_folder(self._workspace.text()),
         )
@@ -210,7 +227,7 @@ class RunForm(QWidget):
         self._weights.set_weights((request.representativeness, request.diversity, request.uncertainty))
         self._cost_model.setCurrentText(request.cost_model)
         self.checkpoint.set_checkpoint(request.checkpoint)
-        self.set_fixed(request.fixed)
+        self.set_terms(request.terms)
         self._seed.setValue(request.seed)
         self.set_workspace(request.workspace)
 
@@ -219,18 +236,22 @@ class RunForm(QWidget):
         self._workspace.setText(folder)
         self._workspace.setCursorPosition(len(folder))
 
-    def set_fixed(self, fixed: FixedInputs) -> None:
-        """Fill in what is fixed of the inputs alone, and show it where there is any."""
-        self.set_shapes(fixed.shapes)
-        self._values.setText(values_text(fixed.values))
-        if fixed.values:
+    def set_terms(self, terms: NetworkConfig) -> None:
+        """Fill in what is said of the network alone, and show it where there is anything."""
+        self._shapes.setText(shapes_text(terms.shapes))
+        self._values.setText(values_text(terms.values))
+        self._begin_at.setText(tensors_text(terms.begin_at))
+        self._end_at.setText(tensors_text(terms.end_at))
+        if terms.shapes or terms.values or terms.begin_at or terms.end_at:
             self.more_button.setChecked(True)
 
-    def set_shapes(self, shapes: Shapes) -> None:
-        """Fill in the shapes alone, and show them where there are any."""
-        self._shapes.setText(shapes_text(shapes))
-        if shapes:
-            self.more_button.setChecked(True)
+    def propose(self, refusal: Refused) -> None:
+        """Fill in what would open the network, and show it; the rest stays."""
+        if refusal.shapes:
+            self._shapes.setText(shapes_text(refusal.shapes))
+        if refusal.end_at:
+            self._end_at.setText(tensors_text(refusal.end_at))
+        self.more_button.setChecked(True)
 
     def _show_rare(self, shown: bool) -> None:
         """What few runs need."""
@@ -256,14 +277,15 @@ class RunForm(QWidget):
     @property
     def problem(self) -> str:
         """What is wrong with the form, one sentence; "" when it can be used."""
-        return target_problem(self._target.target) or self._read_fixed()[1]
+        return target_problem(self._target.target) or self._read_terms()[1]
 
-    def _read_fixed(self) -> tuple[FixedInputs, str]:
+    def _read_terms(self) -> tuple[NetworkConfig, str]:
         try:
             shapes, values = parse_shapes(self._shapes.text()), parse_values(self._values.text())
         except ValueError as error:
-            return NOTHING_FIXED, str(error)
-        return FixedInputs(shapes=shapes, values=values), ""
+            return AS_IN_FILE, str(error)
+        begin_at, end_at = parse_tensors(self._begin_at.text()), parse_tensors(self._end_at.text())
+        return NetworkConfig(shapes=shapes, values=values, begin_at=begin_at, end_at=end_at), ""
 
     def _judge(self) -> None:
         problem = self.problem

@@ -59,12 +59,17 @@ def value(text: str) -> Numbers:
 
 
 def network_config(arguments: argparse.Namespace) -> NetworkConfig:
-    """What `--shape` and `--value` fix.
+    """What `--shape` and `--value` fix, and where the network begins and ends.
 
     Raises:
         UserError: they fix an input to two things: the second would be held against the first as if the file said it.
     """
-    return NetworkConfig(shapes=_one_each("shape", arguments.shape), values=_one_each("value", arguments.value))
+    return NetworkConfig(
+        shapes=_one_each("shape", arguments.shape),
+        values=_one_each("value", arguments.value),
+        begin_at=tuple(dict.fromkeys(arguments.begin_at)),
+        end_at=tuple(dict.fromkeys(arguments.end_at)),
+    )
 
 
 def _one_each(option: str, given: Iterable[_Fixed]) -> tuple[_Fixed, ...]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tcl_core.batches import FeatureLayout
-from tcl_core.config import LstmConfig
 from tcl_core.cost_model.projection import Project
 from tcl_core.cost_model.ranker import TokenRanker
 from tcl_core.cost_model.rms_norm import RmsNorm
+from tcl_core.rival_config import LstmConfig
 
 
 class LstmRanker(TokenRanker):

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tcl_core.batches import FeatureLayout
-from tcl_core.config import TransformerConfig
 from tcl_core.cost_model.projection import Project
 from tcl_core.cost_model.ranker import TokenRanker
+from tcl_core.rival_config import TransformerConfig
 
 
 class TransformerRanker(TokenRanker):

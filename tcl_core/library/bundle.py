@@ -51,7 +51,13 @@ def make_manifest(
         "library": f"{file_stem(network.name)}.so",
         "function": "main",
         "device": "cuda" if platform.kind == "cuda" else "cpu",
-        "network": {"name": network.name, "digest": network.digest, "fixed": dict(network.values)},
+        "network": {
+            "name": network.name,
+            "digest": network.digest,
+            "fixed": dict(network.values),
+            "begins_at": list(network.begin_at),
+            "ends_at": list(network.end_at),
+        },
         "inputs": [
             _tensor(spec) | {"below": bounds.get(spec.name, 2), "ones": spec.name in ones} for spec in network.inputs
         ],

@@ -4,6 +4,8 @@
 module              what it does
 ==================  ==================================================================================
 ``load``            bytes -> a checked model with static shapes, and its `domain.Network`  (onnx)
+``cuts``            a part of a network, between tensors that a person names               (onnx)
+``frontier``        where a network can end in front of what stands in the way             -
 ``operators``       operators nobody can import, by node                                   (onnx, tvm)
 ``frontend``        TVM's importer of ONNX, its mistakes mended                            (tvm)
 ``importer``        the model -> a fused relax module and its tasks                        (tvm)

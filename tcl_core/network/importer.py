@@ -19,9 +19,10 @@ from tvm.target import Target
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import ImportIssue, ImportReport, Network, Task
-from tcl_core.errors import UserError
+from tcl_core.errors import NodesRefused, UserError
 from tcl_core.network import operators
 from tcl_core.network.frontend import Frontend
+from tcl_core.network.frontier import proposing_ends
 from tcl_core.network.kernels.fast_math import fast_math
 from tcl_core.network.kernels.samples import sample_by_points
 from tcl_core.network.layouts.attention import widen_attention
@@ -33,6 +34,7 @@ from tcl_core.network.layouts.parts import move_parts
 from tcl_core.network.layouts.tokens import lengthen_rows
 from tcl_core.network.load import LoadedNetwork
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, opset_of
+from tcl_core.network.onnx_graph.shapes import names
 from tcl_core.network.quantization.long_norms import normalise_in_parts
 from tcl_core.network.quantization.quantized import is_quantized, round_by_operator, spell_out_quantization
 from tcl_core.network.relax_graph.constants import fold_constants
@@ -95,13 +97,14 @@ def import_network(
     target = Target(json.loads(target_json))
     on_cpu = str(target.kind.name) == "llvm"
     model = in_single_precision(loaded.model) if on_cpu else loaded.model
-    candidates, issues = _candidates(model, on_cpu=on_cpu)
     lanes = vector_bits // _FLOAT_BITS
+    with proposing_ends(loaded.given):
+        candidates, issues = _candidates(model, on_cpu=on_cpu)
+        module, at, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
     single = None if model is loaded.model else model
-    if single is not None:
-        issues += (_IN_SINGLE,)
-    module, at, problems = _first_that_imports(candidates, polynomials=config.fast_math, lanes=lanes)
-    issues += problems
+    issues += problems if single is None else (_IN_SINGLE, *problems)
+    if loaded.left_out:
+        issues = (_left_out(loaded), *issues)
     ours = any(node.domain in {OWN, CONTRIBUTED} for node in candidates[at].graph.node)
     candidates.clear()
     fused, noticed = _fuse(module, target, config, lanes)
@@ -119,6 +122,18 @@ def import_network(
         tasks=tasks,
         report=report,
         single=single,
+    )
+
+
+def _left_out(loaded: LoadedNetwork) -> ImportIssue:
+    counted = "a node of the file is" if loaded.left_out == 1 else f"{loaded.left_out} nodes of the file are"
+    ends = (("begins", loaded.network.begin_at), ("ends", loaded.network.end_at))
+    where = " and ".join(f"{verb} at {names(tensors)}" for verb, tensors in ends if tensors)
+    return ImportIssue(
+        node="",
+        operator="",
+        problem=f"{counted} left out, as it {where}",
+        mend="compute that part outside of the library",
     )
 
 
@@ -161,7 +176,8 @@ def _require_supported(model: Any) -> None:
     named = ", ".join(f"'{issue.node}' ({issue.operator})" for issue in issues[:8])
     more = f" and {len(issues) - 8} more" if len(issues) > 8 else ""
     subject = "Node" if len(issues) == 1 else "Nodes"
-    raise UserError("network", f"{subject} {named}{more} cannot be imported by TVM; {_mend_of(issues)}.")
+    nodes = tuple(issue.node for issue in issues)
+    raise NodesRefused(f"{subject} {named}{more} cannot be imported by TVM; {_mend_of(issues)}.", nodes)
 
 
 def _mend_of(issues: tuple[ImportIssue, ...]) -> str:
@@ -182,9 +198,9 @@ def _first_that_imports(
             return module, at, tuple(issues)
         issues.append(issue)
     first = issues[0]
-    raise UserError(
-        "network",
+    raise NodesRefused(
         f"Node '{first.node}' ({first.operator}) cannot be imported by TVM: {first.problem}; {first.mend}.",
+        (first.node,),
     )
 
 

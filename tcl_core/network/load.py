@@ -17,8 +17,10 @@ from google.protobuf.message import DecodeError
 
 from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
-from tcl_core.errors import UserError, first_line
+from tcl_core.errors import NodesRefused, UserError, first_line
+from tcl_core.network.cuts import cut
 from tcl_core.network.forms.simpler_nodes import in_default_domain, spell_out_nodes
+from tcl_core.network.frontier import proposing_ends
 from tcl_core.network.onnx_graph import shapes
 from tcl_core.network.onnx_graph.bodies import put_in_order
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
@@ -64,11 +66,13 @@ class LoadedNetwork:
         model: `onnx.ModelProto`: weights inside, static inputs, a name on every node.
         given: the same before its control flow was written out, which results are held against; `model` itself where
             there was none.
+        left_out: nodes of the file that lie outside of what the user let it be (`cuts`).
     """
 
     network: Network
     model: Any
     given: Any
+    left_out: int = 0
 
 
 def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
@@ -92,6 +96,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
             "its constants as initializers.",
         )
     put_in_order(model.graph)
+    left_out = cut(model, config.begin_at, config.end_at)
     shapes.open_unknown(model)
     shapes.fix_shapes(model, config.shapes)
     shapes.require_static_inputs(model)
@@ -104,24 +109,34 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     count_axes_from_front(model)
     without_windows_in_padding(model)
     leave_out_sizes_of_one(model)
+    given = model
+    with proposing_ends(given):
+        model, outputs = _decided(path, model, config)
+    network = Network(
+        name=path.stem,
+        path=str(path),
+        digest=digest,
+        inputs=tuple(_spec(value) for value in model.graph.input),
+        outputs=outputs,
+        shapes=config.shapes,
+        values=config.values,
+        begin_at=config.begin_at,
+        end_at=config.end_at,
+    )
+    return LoadedNetwork(network=network, model=model, given=given, left_out=left_out)
+
+
+def _decided(path: Path, model: Any, config: NetworkConfig) -> tuple[Any, tuple[TensorSpec, ...]]:
+    """The model with the shapes of all values and without loops and sequences; and what it gives out."""
     _infer(path, model, config)
-    given, loops = model, has_loops(model)
+    loops = has_loops(model)
     outputs = [] if loops else _outputs(model)
     if loops or (decides(model) and not _are_static(outputs)):
         model = write_out_control_flow(model)
         without_windows_in_padding(model)
         _infer(path, model, config)
         outputs = _outputs(model)
-    network = Network(
-        name=path.stem,
-        path=str(path),
-        digest=digest,
-        inputs=tuple(_spec(value) for value in model.graph.input),
-        outputs=_static(outputs, model),
-        shapes=config.shapes,
-        values=config.values,
-    )
-    return LoadedNetwork(network=network, model=model, given=given)
+    return model, _static(outputs, model)
 
 
 def _read(path: Path) -> bytes:
@@ -187,6 +202,8 @@ def _digest(path: Path, model: Any, config: NetworkConfig) -> str:
     digest.update(repr(sorted(config.shapes)).encode())
     if config.values:
         digest.update(repr(sorted(config.values)).encode())
+    if config.begin_at or config.end_at:
+        digest.update(repr((config.begin_at, config.end_at)).encode())
     return digest.hexdigest()
 
 
@@ -264,14 +281,15 @@ def _checkable(light: Any) -> Any:
 
 def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
     opset = opset_of(model)
-    for node in model.graph.node:
-        if node.domain in STANDARD and not _is_operator(node, opset):
-            lacking, mend = f"opset {opset}", "export the network with another opset"
-            if not onnx.defs.has(node.op_type):
-                lacking, mend = "ONNX", "its converter left it as it was: write that part in other operators"
-            return UserError(
-                "network", f"Node '{node.name}' uses operator {node.op_type}, which {lacking} does not have; {mend}."
-            )
+    strange = [node for node in model.graph.node if node.domain in STANDARD and not _is_operator(node, opset)]
+    for node in strange[:1]:
+        lacking, mend = f"opset {opset}", "export the network with another opset"
+        if not onnx.defs.has(node.op_type):
+            lacking, mend = "ONNX", "its converter left it as it was: write that part in other operators"
+        return NodesRefused(
+            f"Node '{node.name}' uses operator {node.op_type}, which {lacking} does not have; {mend}.",
+            tuple(each.name for each in strange),
+        )
     return UserError("network", f"'{path}' is not valid ONNX ({first_line(error)}); export it again.")
 
 
@@ -303,19 +321,19 @@ def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
     """The outputs of a model; where one has no static shape, that is refused."""
     for value in values:
         if not value.type.HasField("tensor_type"):
-            raise UserError(
-                "network",
+            raise NodesRefused(
                 f"Output '{value.name}' is not a numeric tensor; export the network without its text or sequence "
                 "parts (of scikit-learn's without ZipMap: zipmap=False).",
+                _open_nodes(model),
             )
         if not shapes.is_static(value):
             _require_known(model)
             producer = next((node for node in model.graph.node if value.name in node.output), None)
             where = f"node '{producer.name}' ({producer.op_type})" if producer else "the graph"
-            raise UserError(
-                "network",
+            raise NodesRefused(
                 f"Output '{value.name}' of {where} has a shape that depends on data "
                 f"({shapes.text(shapes.dimensions(value))}); {_mend_of_open(model)}.",
+                _open_nodes(model),
             )
         if 0 in (shapes.dimensions(value) or ()):
             raise UserError(
@@ -324,6 +342,15 @@ def _static(values: Iterable[Any], model: Any) -> tuple[TensorSpec, ...]:
                 "give the inputs sizes that leave something to compute (--shape).",
             )
     return tuple(_spec(value) for value in values)
+
+
+def _open_nodes(model: Any) -> tuple[str, ...]:
+    """Nodes whose results have sizes that depend on data, once constants are folded."""
+    folded = fold_constants(model).model or model
+    graph = with_shapes(write_defaults(spell_out_nodes(without_weights(folded))), data_prop=True).graph
+    sizes = shapes.known_sizes(graph)
+    unknown = {name for node in graph.node for name in node.output if -1 in sizes.get(name, (-1,))}
+    return tuple(node.name for node in model.graph.node if not unknown.isdisjoint(node.output))
 
 
 def _mend_of_open(model: Any) -> str:
@@ -342,10 +369,10 @@ def _require_known(model: Any) -> None:
     if foreign:
         named = ", ".join(f"'{node.name}' ({label(node)})" for node in foreign[:_MOST_NAMED])
         more = f" and {len(foreign) - _MOST_NAMED} more" if len(foreign) > _MOST_NAMED else ""
-        raise UserError(
-            "network",
+        raise NodesRefused(
             f"{'Node' if len(foreign) == 1 else 'Nodes'} {named}{more} cannot be imported by TVM; export the network "
             "without such operators.",
+            tuple(node.name for node in foreign),
         )
 
 

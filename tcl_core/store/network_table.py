@@ -81,7 +81,8 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
     structure does not mean equal block names.
     """
     connection.execute(
-        "INSERT INTO networks (digest, name, path, inputs, outputs, shapes, fixed) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "INSERT INTO networks (digest, name, path, inputs, outputs, shapes, fixed, begin_at, end_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (digest) DO UPDATE SET name = excluded.name, path = excluded.path",
         (
             network.digest,
@@ -91,6 +92,8 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
             dumps(network.outputs),
             dumps(network.shapes),
             dumps(network.values),
+            dumps(network.begin_at),
+            dumps(network.end_at),
         ),
     )
     connection.execute(
@@ -121,7 +124,9 @@ def add_network(connection: sqlite3.Connection, network: Network, tasks: Iterabl
 
 def networks(connection: sqlite3.Connection) -> tuple[Network, ...]:
     """All networks, in the order in which they were first added."""
-    rows = connection.execute("SELECT digest, name, path, inputs, outputs, shapes, fixed FROM networks ORDER BY rowid")
+    rows = connection.execute(
+        "SELECT digest, name, path, inputs, outputs, shapes, fixed, begin_at, end_at FROM networks ORDER BY rowid"
+    )
     return tuple(
         Network(
             name=name,
@@ -131,8 +136,10 @@ def networks(connection: sqlite3.Connection) -> tuple[Network, ...]:
             outputs=loads(tuple[TensorSpec, ...], outputs),
             shapes=loads(tuple[tuple[str, tuple[int, ...]], ...], shapes),
             values=loads(tuple[tuple[str, tuple[float, ...]], ...], fixed),
+            begin_at=loads(tuple[str, ...], begin_at),
+            end_at=loads(tuple[str, ...], end_at),
         )
-        for digest, name, path, inputs, outputs, shapes, fixed in rows
+        for digest, name, path, inputs, outputs, shapes, fixed, begin_at, end_at in rows
     )
 
 

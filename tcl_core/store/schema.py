@@ -133,6 +133,11 @@ STEPS: tuple[Step, ...] = (
             AND source NOT IN ('imported', 'collected')""",
         "DROP TABLE moments",
     ),
+    # Tensors at which a person let a network begin and end; networks of version 10 are whole.
+    (
+        "ALTER TABLE networks ADD COLUMN begin_at TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE networks ADD COLUMN end_at TEXT NOT NULL DEFAULT '[]'",
+    ),
 )
 
 

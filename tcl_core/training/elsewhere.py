@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tcl_core.batches import TokenBatch
-from tcl_core.config import NetworkConfig
+from tcl_core.config import NetworkConfig, config_of
 from tcl_core.domain import Network, Task
 from tcl_core.errors import UserError
 from tcl_core.evaluation.groups import drawn_candidates
@@ -62,7 +62,7 @@ def drawn_elsewhere(
 
 def _loaded(network: Network, phase: Phase) -> LoadedNetwork | None:
     try:
-        loaded = load_network(Path(network.path), NetworkConfig(shapes=network.shapes, values=network.values))
+        loaded = load_network(Path(network.path), config_of(network))
     except UserError as error:
         phase(f"{network.name} is left out of the rehearsal: {error}")
         return None

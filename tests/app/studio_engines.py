@@ -50,7 +50,9 @@ def _answer_open(connection: Connection, command: events.OpenNetwork) -> None:
         return
     network = recorded_run.NETWORK
     if path is not None:
-        network = replace(network, name=Path(path).stem, path=path, shapes=command.shapes, values=command.values)
+        terms = command.network_config
+        said = {name: getattr(terms, name) for name in ("shapes", "values", "begin_at", "end_at")}
+        network = replace(network, name=Path(path).stem, path=path, **said)
     connection.send(recorded_run.opened(network))
 
 

@@ -15,11 +15,11 @@ from silent_desk import Desk
 
 from app.models.announcement import WayOn
 from app.models.evaluation import EvaluationRequest
-from app.models.fixed_inputs import FixedInputs
 from app.models.run_request import request_of
 from app.models.run_state import Activity
 from app.settings import Settings
 from tcl_core import events
+from tcl_core.config import NetworkConfig
 from tcl_core.domain import RecordCount, Stage
 from tcl_core.library_events import LibraryDone, VerifyLibrary, WriteReport
 from tcl_core.schedule_events import InspectSchedule
@@ -280,11 +280,11 @@ def test_a_run_on_another_platform_closes_the_records_of_the_one_before(desk: De
     assert len(desk.engine.sent) == sent
 
 
-SHAPES = FixedInputs(shapes=(("image", (8, 3, 64, 64)),))
+SHAPES = NetworkConfig(shapes=(("image", (8, 3, 64, 64)),))
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"), [({}, True), ({"threads": 1}, True), ({"target": "cuda"}, False), ({"fixed": SHAPES}, False)]
+    ("asked", "kept"), [({}, True), ({"threads": 1}, True), ({"target": "cuda"}, False), ({"terms": SHAPES}, False)]
 )
 def test_a_choice_of_tasks_is_for_the_target_and_inputs_they_were_listed_for(
     desk: Desk, asked: dict[str, Any], kept: bool
@@ -302,7 +302,7 @@ def test_a_choice_of_tasks_is_for_the_target_and_inputs_they_were_listed_for(
 
 
 def test_tasks_that_a_run_brings_are_listed_for_its_target_and_inputs(desk: Desk) -> None:
-    request = replace(request_of(recorded_run.config()), target="cuda", fixed=SHAPES)
+    request = replace(request_of(recorded_run.config()), target="cuda", terms=SHAPES)
     desk.controller.start_run(request)
     assert desk.said[-1] is None, "nothing was chosen"
     began, *_ = desk.started(desk.folders[-1])

@@ -115,8 +115,8 @@ def test_what_is_on_screen_stays_where_only_what_nobody_waits_for_was_opened(des
     desk.models.library.tuned = True
     desk.models.schedules.pinned = NOTHING
     proposed: list[object] = []
-    desk.checkpoints.fixed_told.connect(proposed.append)
-    desk.checkpoints.shapes_proposed.connect(proposed.append)
+    desk.checkpoints.terms_told.connect(proposed.append)
+    desk.checkpoints.terms_proposed.connect(proposed.append)
     for path in (LARGE, "/n/dynamic.onnx", "/n/broken.onnx"):
         desk.controller.open_network(path)
     desk.tell(recorded_run.opened(replace(recorded_run.NETWORK, name="large", shapes=(("x", (1, 3)),))))

@@ -14,12 +14,12 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
-from app.models.fixed_inputs import FixedInputs
 from app.models.run_request import RunRequest
 from app.models.run_state import Activity, EngineHealth
 from app.settings import Settings
 from app.theme import Scheme
 from app.tokens import DARK, LIGHT
+from tcl_core.config import NetworkConfig
 
 # What Qt's offscreen plugin says of windows besides the main one; it says nothing about the studio.
 OFFSCREEN = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
@@ -205,17 +205,17 @@ def test_refusal_is_a_sentence_in_a_panel(open_studio: Open, qtbot: QtBot) -> No
 def test_fixed_inputs_of_a_file_that_could_not_be_opened_are_not_the_networks(open_studio: Open, qtbot: QtBot) -> None:
     studio = open_studio(studio_engines.telling)
     form = studio.window.run_panel.form
-    fixed = FixedInputs(shapes=(("x", (1, 8)),), values=(("rate", (2.0,)),))
-    form.set_fixed(fixed)
-    studio.controller.open_network("/networks/good.onnx", fixed=fixed)
+    terms = NetworkConfig(shapes=(("x", (1, 8)),), values=(("rate", (2.0,)),))
+    form.set_terms(terms)
+    studio.controller.open_network("/networks/good.onnx", terms=terms)
     qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     studio.controller.open_network("/networks/broken.onnx")
     qtbot.waitUntil(lambda: "is not an ONNX file" in studio.window.banner.text)
-    form.set_fixed(FixedInputs(shapes=(("y", (2, 2)),)))
+    form.set_terms(NetworkConfig(shapes=(("y", (2, 2)),)))
     studio.window.actions_.start.trigger()
     assert studio.controller._config is not None
     config = studio.controller._config.network_config
-    assert (config.shapes, config.values) == (fixed.shapes, fixed.values)
+    assert (config.shapes, config.values) == (terms.shapes, terms.values)
 
 
 def test_the_last_wish_wins_while_networks_are_opened(open_studio: Open, qtbot: QtBot) -> None:

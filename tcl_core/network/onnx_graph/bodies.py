@@ -65,11 +65,11 @@ def read_by(node: Any) -> set[str]:
     return names - {""}
 
 
-def _defined_within(node: Any) -> set[str]:
+def defined_within(node: Any) -> set[str]:
     """Names that the graphs inside a node define, at any depth."""
     names: set[str] = set()
     for body in branches(node):
-        names |= made_inside(body).union({value.name for value in body.input}, *map(_defined_within, body.node))
+        names |= made_inside(body).union({value.name for value in body.input}, *map(defined_within, body.node))
     return names
 
 
@@ -81,7 +81,7 @@ def put_in_order(graph: Any) -> None:
     """
     nodes = list(graph.node)
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
-    read = (read_by(node) - _defined_within(node) for node in nodes)
+    read = (read_by(node) - defined_within(node) for node in nodes)
     before = {at: {makers[name] for name in names if name in makers} for at, names in enumerate(read)}
     if all(first < at for at, others in before.items() for first in others):
         return

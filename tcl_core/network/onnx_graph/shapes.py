@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 
-from tcl_core.errors import OpenShapes, UserError
+from tcl_core.errors import Mendable, UserError
 
 Dimension = int | str | None
 """A number, the name of a symbolic dimension, or nothing at all."""
@@ -149,7 +149,7 @@ def forget_inferred(model: Any) -> None:
 
 
 def require_static_inputs(model: Any) -> None:
-    """Raises: OpenShapes for open or zero-size dimensions of inputs, with the ``--shape`` that would fix them."""
+    """Raises: Mendable for open or zero-size dimensions of inputs, with the ``--shape`` that would fix them."""
     open_parts: list[str] = []
     mends: list[tuple[str, tuple[int, ...]]] = []
     for value in data_inputs(model):
@@ -175,7 +175,7 @@ def require_static_inputs(model: Any) -> None:
     if open_parts:
         listed = ", ".join(open_parts)
         flags = " ".join(f"--shape {name}={','.join(map(str, sizes))}" for name, sizes in mends)
-        raise OpenShapes(f"{listed[0].upper()}{listed[1:]}; fix it, for example with {flags}.", tuple(mends))
+        raise Mendable(f"{listed[0].upper()}{listed[1:]}; fix it, for example with {flags}.", tuple(mends))
 
 
 def require_countable_inputs(model: Any) -> None:

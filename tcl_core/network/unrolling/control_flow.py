@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 import onnx.numpy_helper
 
-from tcl_core.errors import UserError
+from tcl_core.errors import NodesRefused
 from tcl_core.network.onnx_graph.bodies import name_nodes, read_by
 from tcl_core.network.onnx_graph.functions import inline_local
 from tcl_core.network.onnx_graph.maker import Made
@@ -57,7 +57,7 @@ def write_out_control_flow(model: Any) -> Any:
     """A copy without loops, and without branches and sequences that are decided before a run.
 
     Raises:
-        UserError: a loop is decided in a run, or has too many steps.
+        NodesRefused: a loop is decided in a run, or has too many steps.
     """
     light = inline_local(without_weights(model))
     writing = _Writing(light)
@@ -76,7 +76,7 @@ class _Writing:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self._obstacles: dict[str, UserError] = {}
+        self._obstacles: dict[str, NodesRefused] = {}
         self._begun: dict[tuple[str, ...], StepByStep] = {}
         self._count = 0
         self._nodes = 0
@@ -101,7 +101,7 @@ class _Writing:
     def require_no_loops(self) -> None:
         """
         Raises:
-            UserError: one is left.
+            NodesRefused: one is left.
         """
         for obstacle in self._obstacles.values():
             raise obstacle
@@ -110,7 +110,8 @@ class _Writing:
         try:
             made = self._one_step(node, values) if tuple(node.output) in self._begun else self._all_steps(node, values)
         except Untold as obstacle:
-            self._obstacles[node.name] = UserError("network", f"Node '{node.name}' ({node.op_type}) {obstacle}.")
+            sentence = f"Node '{node.name}' ({node.op_type}) {obstacle}."
+            self._obstacles[node.name] = NodesRefused(sentence, (node.name,))
             return None
         self._nodes += len(made[0])
         return made

@@ -20,13 +20,14 @@ def test_a_run_is_described_by_its_options() -> None:
     line = (
         "tune net.onnx --workspace w --trials 8 --minutes 1.5 --target cpu:x86-64-v3 --threads 1 --sampler topk "
         "--cost-model random --seed 7 --shape x=1,3,8,8 --shape y:0=2 --rtol 0.01 --task-trials fused_dense=8 "
-        "--task-trials k=v=1 --value sr=16000 --value m=1,.5"
+        "--task-trials k=v=1 --value sr=16000 --value m=1,.5 --begin-at f:0 --end-at b --end-at a --end-at b"
     )
     arguments = make_parser().parse_args(line.split(" "))
     config = make_config(arguments)
     assert config.budget == Budget(trials=8, minutes=1.5, task_trials=(("fused_dense", 8), ("k=v", 1)))
     assert config.network_config.values == (("sr", (16000.0,)), ("m", (1.0, 0.5)))
     assert config.network_config.shapes == (("x", (1, 3, 8, 8)), ("y:0", (2,)))
+    assert (config.network_config.begin_at, config.network_config.end_at) == (("f:0",), ("b", "a"))
     assert (config.target, config.threads, config.seed) == ("cpu:x86-64-v3", 1, 7)
     assert (config.sampler.name, config.cost_model.name) == ("topk", "random")
     assert (config.library.rtol, config.library.atol) == (0.01, 1e-3)

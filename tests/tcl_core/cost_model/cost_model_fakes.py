@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tcl_core.batches import FeatureLayout, ScheduleBatch, TaskGroup, TokenBatch
-from tcl_core.config import CostModelConfig, LstmConfig, ModelConfig, TrainingConfig, TransformerConfig
+from tcl_core.config import CostModelConfig, ModelConfig, TrainingConfig
+from tcl_core.rival_config import LstmConfig, TransformerConfig
 from tcl_core.tvm_import import import_tensor_intrinsics
 
 LAYOUT = FeatureLayout(version=1, kinds=40, fields=32, task=24, platform=12)

@@ -39,7 +39,8 @@ def used(task: Any) -> LibraryTask:
 
 @pytest.fixture
 def manifest(imported: Any, platform: Any, report: LibraryReport) -> dict[str, Any]:
-    return make_manifest(network=imported.network, platform=platform, report=report, bounds={"ids": 32}, ones=set())
+    network = dataclasses.replace(imported.network, begin_at=("h",), end_at=("y", "z"))
+    return make_manifest(network=network, platform=platform, report=report, bounds={"ids": 32}, ones=set())
 
 
 @pytest.fixture
@@ -53,6 +54,7 @@ def test_the_manifest_says_what_the_library_is(manifest: dict[str, Any], importe
     assert manifest["library"] == "two_products.so"
     assert manifest["inputs"] == [{"name": "ids", "dtype": "int64", "shape": [6], "below": 32, "ones": False}]
     assert manifest["network"]["fixed"] == {}
+    assert (manifest["network"]["begins_at"], manifest["network"]["ends_at"]) == (["h"], ["y", "z"])
     assert manifest["latency_ms"] == {"untuned": None, "tuned": 1.5, "onnxruntime": None}
     assert manifest["check"]["max_abs_error"] == 1e-6
     tuned = {task["name"]: task["latency_ms"] for task in manifest["tasks"] if task["tuned"]}

@@ -201,8 +201,9 @@ def a_workspace_of_schema_9(
         for _ in runs:
             workspace.start_run(RunConfig(network=None, workspace="w"), "d1", "cafe01")
         written = workspace._connection
-        for column in ("runs DROP COLUMN lasted_s", "runs DROP COLUMN after_record", "records DROP COLUMN elapsed_s"):
-            written.execute(f"ALTER TABLE {column}")
+        newer = ("networks.begin_at", "networks.end_at", "runs.lasted_s", "runs.after_record", "records.elapsed_s")
+        for table, column in (name.split(".") for name in newer):
+            written.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         written.execute("UPDATE records SET run = NULL")
         written.execute("PRAGMA foreign_keys = OFF")
         written.execute("ALTER TABLE records DROP COLUMN run")

@@ -30,7 +30,7 @@ def test_platforms_come_back_and_are_brought_up_to_date(workspace: Workspace) ->
 
 
 def test_networks_and_tasks_come_back_in_order(workspace: Workspace) -> None:
-    other = network("d2", name="zwei", inputs=(), shapes=())
+    other = network("d2", name="zwei", inputs=(), shapes=(), begin_at=("h",), end_at=("y", "z"))
     workspace.add_network(other, (task("b2", weight=9, name="other_name"), task("c3"), task("b2", weight=1)))
     assert workspace.networks() == (network(), other)
     assert workspace.tasks("d1") == (task("a1"), task("b2", weight=1))

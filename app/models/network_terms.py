@@ -1,12 +1,13 @@
-"""What a person fixes of a network's inputs, dimensions and numbers, and how the form writes it."""
+"""What a person says of a network, sizes and numbers of its inputs, its ends: how the form writes it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import Final
 
 from app.translation import later, tr
-from tcl_core.domain import Network
+from tcl_core.config import NetworkConfig
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 Values = tuple[tuple[str, tuple[float, ...]], ...]
@@ -16,24 +17,11 @@ _NAME = r"(?P<name>[^\s=;](?:[^=;]*[^\s=;])?)"
 _SHAPE = re.compile(rf"(?:--shape\s+)?{_NAME}\s*=\s*(?P<given>\d+(?:\s*[,x]\s*\d+)*)")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?:--value\s+)?{_NAME}\s*=\s*(?P<given>{_NUMBER}(?:\s*,\s*{_NUMBER})*)")
+_OPTION = re.compile(r"^--(?:begin|end)-at\s+")
 _NO_SHAPE = later("“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.")
 _NO_VALUE = later("“{part}” is no value; write rate=16000 and “;” between inputs.")
 
-
-@dataclass(frozen=True, kw_only=True)
-class FixedInputs:
-    """Dimensions and numbers by input name; they belong to one network."""
-
-    shapes: Shapes = ()
-    values: Values = ()
-
-
-NOTHING_FIXED = FixedInputs()
-
-
-def fixed_of(network: Network) -> FixedInputs:
-    """What a network was opened with."""
-    return FixedInputs(shapes=network.shapes, values=network.values)
+AS_IN_FILE: Final = NetworkConfig()
 
 
 def parse_shapes(text: str) -> Shapes:
@@ -62,6 +50,20 @@ def shapes_text(shapes: Shapes) -> str:
 def values_text(values: Values) -> str:
     """What `parse_values` reads."""
     return "; ".join(f"{name}={','.join(f'{number:.17g}' for number in numbers)}" for name, numbers in values)
+
+
+def parse_tensors(text: str) -> tuple[str, ...]:
+    """Names of tensors as a person writes them, each once: ``boxes; scores``.
+
+    A semicolon without a blank behind it is part of a name: networks that were TFLite's have such ones.
+    """
+    parts = (_OPTION.sub("", part.strip()).strip() for part in re.split(r";(?:\s+|$)", text))
+    return tuple(dict.fromkeys(filter(None, parts)))
+
+
+def tensors_text(names: Iterable[str]) -> str:
+    """What `parse_tensors` reads."""
+    return "; ".join(names)
 
 
 def _read(text: str, pattern: re.Pattern[str], refusal: str) -> list[tuple[str, str]]:

@@ -1,0 +1,166 @@
+"""Where a network can end in front of what stands in the way: what is proposed opens."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tcl_core.config import NetworkConfig
+from tcl_core.errors import Mendable, NodesRefused, UserError
+from tcl_core.network.frontier import ends_before, proposing_ends
+from tcl_core.network.importer import import_network
+from tcl_core.network.load import load_network
+
+TARGET = '{"kind": "llvm", "num-cores": 1}'
+INT64 = onnx.TensorProto.INT64
+
+
+def opened(tools: Any, model: Any, **terms: Any) -> Any:
+    config = NetworkConfig(**terms)
+    return import_network(load_network(tools.save(model), config), TARGET, config)
+
+
+def proposal(tools: Any, model: Any) -> tuple[str, ...]:
+    """What a refusal proposes, after it was found to open the network."""
+    with pytest.raises(Mendable) as caught:
+        opened(tools, model)
+    ends = caught.value.end_at
+    assert str(caught.value).endswith("or let it end before that with " + " ".join(f"--end-at {n}" for n in ends) + ".")
+    assert [spec.name for spec in opened(tools, model, end_at=ends).network.outputs] == list(ends)
+    return ends
+
+
+def weights(tools: Any, **more: Any) -> list[Any]:
+    return [tools.tensor("w", np.ones((4, 8), np.float32)), *(tools.tensor(n, np.array(v)) for n, v in more.items())]
+
+
+def detector(tools: Any) -> Any:
+    """A product whose columns are boxes and scores, of which some are chosen; and what else it gives out."""
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("Split", ["h", "parts"], ["boxes", "points"], axis=2, name="split"),
+        tools.node("Transpose", ["points"], ["scores"], perm=[0, 2, 1], name="turned"),
+        tools.node("Tanh", ["h"], ["embedding"], name="tanh"),
+        tools.node("NonMaxSuppression", ["boxes", "scores", "most"], ["chosen"], name="choice"),
+        tools.node("Cast", ["chosen"], ["y"], to=onnx.TensorProto.FLOAT, name="cast"),
+    ]
+    return tools.model(
+        nodes,
+        [tools.value("x", [1, 9, 4])],
+        [tools.value("y", None), tools.value("embedding", [1, 9, 8])],
+        weights(tools, parts=[4, 4], most=[5]),
+    )
+
+
+def test_a_detector_can_end_at_its_boxes_and_scores(tools: Any) -> None:
+    assert proposal(tools, detector(tools)) == ("boxes", "scores", "embedding")
+
+
+def test_it_can_end_before_an_operator_of_another_domain(tools: Any) -> None:
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("Relu", ["h"], ["r"], name="relu"),
+        tools.node("Paint", ["r", "h"], ["p"], domain="odd", name="paint"),
+        tools.node("Exp", ["p"], ["y"], name="exp"),
+    ]
+    for shape in (None, [2, 8]):  # it is noticed when the network is read, and where its shape is told when imported
+        model = tools.model(
+            nodes, [tools.value("x", [2, 4])], [tools.value("y", shape)], weights(tools), domains=["odd"]
+        )
+        if shape:
+            model.graph.value_info.append(tools.value("p", shape))
+        assert proposal(tools, model) == ("h", "r")
+
+
+def test_it_can_end_before_an_operator_that_its_converter_left(tools: Any) -> None:
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("Floop", ["h"], ["f"], name="odd"),
+        tools.node("Floop", ["f"], ["y"], name="odder"),
+    ]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", [2, 8])], weights(tools))
+    assert proposal(tools, model) == ("h",)
+
+
+def test_it_can_end_before_a_loop_that_a_run_decides(tools: Any) -> None:
+    body = onnx.helper.make_graph(
+        [tools.node("Identity", ["c"], ["again"]), tools.node("Add", ["v", "v"], ["next"])],
+        "body",
+        [tools.value("i", [], INT64), tools.value("c", [], onnx.TensorProto.BOOL), tools.value("v", [2, 8])],
+        [tools.value("again", [], onnx.TensorProto.BOOL), tools.value("next", [2, 8])],
+    )
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("ReduceMax", ["h"], ["most"], keepdims=0, name="most"),
+        tools.node("Cast", ["most"], ["steps"], to=INT64, name="steps"),
+        tools.node("Loop", ["steps", "", "h"], ["y"], body=body, name="loop"),
+    ]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", [2, 8])], weights(tools))
+    assert proposal(tools, model) == ("h", "steps")
+
+
+def test_sizes_are_no_results(tools: Any) -> None:
+    """What a node in the way reads of shapes alone is known before a run."""
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("Shape", ["h"], ["size"], name="shape"),
+        tools.node("Paint", ["h", "size"], ["y"], domain="odd", name="paint"),
+    ]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", None)], weights(tools), domains=["odd"])
+    assert proposal(tools, model) == ("h",)
+
+
+def test_a_node_of_a_function_leaves_no_proposal(tools: Any) -> None:
+    graph = detector(tools).graph
+    assert ends_before(graph, ("choice",)) == ("boxes", "scores", "embedding")
+    assert ends_before(graph, ("choice.cast0",)) == ("boxes", "scores", "embedding"), "it was made of that node"
+    assert ends_before(graph, ("choice", "inside")) == ()
+    assert ends_before(graph, ()) == ()
+
+
+def test_a_scaling_alone_is_not_worth_a_library(tools: Any) -> None:
+    nodes = [
+        tools.node("Mul", ["x", "two"], ["h"], name="scaled"),
+        tools.node("NonZero", ["h"], ["y"], name="places"),
+    ]
+    model = tools.model(
+        nodes, [tools.value("x", [2, 4])], [tools.value("y", None, INT64)], weights(tools, two=np.float32(2))
+    )
+    with pytest.raises(UserError, match="depends on data") as caught:
+        opened(tools, model)
+    assert not isinstance(caught.value, Mendable) and "--end-at" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("count", "proposed"), [(16, True), (17, False)])
+def test_nobody_names_many_ends(tools: Any, count: int, proposed: bool) -> None:
+    parts = [f"p{number}" for number in range(count)]
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        *(tools.node("Exp", ["h"], [part], name=part) for part in parts),
+        tools.node("Paint", parts, ["y"], domain="odd", name="paint"),
+    ]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", None)], weights(tools))
+    assert ends_before(model.graph, ("paint",)) == (tuple(parts) if proposed else ())
+
+
+def test_names_are_quoted_for_a_shell_and_the_refusal_crosses_processes(tools: Any) -> None:
+    model = tools.model(
+        [
+            tools.node("MatMul", ["x", "w"], ["a b;c"], name="product"),
+            tools.node("Floop", ["a b;c"], ["y"], name="odd"),
+        ],
+        [tools.value("x", [2, 4])],
+        [tools.value("y", [2, 8])],
+        weights(tools),
+    )
+    with pytest.raises(Mendable) as caught, proposing_ends(model):
+        raise NodesRefused("Node 'odd' is odd; leave it out.", ("odd",))
+    assert str(caught.value) == ("Node 'odd' is odd; leave it out, or let it end before that with --end-at 'a b;c'.")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.end_at, again.stage) == (str(caught.value), ("a b;c",), "network")
+    refused = pickle.loads(pickle.dumps(NodesRefused("It is odd.", ("odd",))))
+    assert (str(refused), refused.nodes, refused.stage) == ("It is odd.", ("odd",), "network")
