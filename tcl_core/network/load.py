@@ -132,11 +132,19 @@ def _decided(path: Path, model: Any, config: NetworkConfig) -> tuple[Any, tuple[
     loops = has_loops(model)
     outputs = [] if loops else _outputs(model)
     if loops or (decides(model) and not _are_static(outputs)):
-        model = write_out_control_flow(model)
+        model = _without_control_flow(model)
         without_windows_in_padding(model)
         _infer(path, model, config)
         outputs = _outputs(model)
     return model, _static(outputs, model)
+
+
+def _without_control_flow(model: Any) -> Any:
+    """As `write_out_control_flow`; a refusal names what else a run decides, too: no network can end behind it."""
+    try:
+        return write_out_control_flow(model)
+    except NodesRefused as error:
+        raise NodesRefused(str(error), (*error.nodes, *_open_nodes(model))) from error
 
 
 def _read(path: Path) -> bytes:

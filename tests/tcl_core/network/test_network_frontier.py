@@ -103,6 +103,25 @@ def test_it_can_end_before_a_loop_that_a_run_decides(tools: Any) -> None:
     assert proposal(tools, model) == ("h", "steps")
 
 
+def test_a_loop_behind_what_a_run_decides_is_not_where_it_ends(tools: Any) -> None:
+    """The network ends in front of both at once."""
+    body = onnx.helper.make_graph(
+        [tools.node("Identity", ["c"], ["again"]), tools.node("Add", ["v", "v"], ["next"])],
+        "body",
+        [tools.value("i", [], INT64), tools.value("c", [], onnx.TensorProto.BOOL), tools.value("v", None)],
+        [tools.value("again", [], onnx.TensorProto.BOOL), tools.value("next", None)],
+    )
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("NonZero", ["h"], ["places"], name="places"),
+        tools.node("Size", ["places"], ["steps"], name="steps"),
+        tools.node("Cast", ["places"], ["found"], to=onnx.TensorProto.FLOAT, name="found"),
+        tools.node("Loop", ["steps", "", "found"], ["y"], body=body, name="loop"),
+    ]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", None)], weights(tools))
+    assert proposal(tools, model) == ("h",)
+
+
 def test_sizes_are_no_results(tools: Any) -> None:
     """What a node in the way reads of shapes alone is known before a run."""
     nodes = [
@@ -135,16 +154,38 @@ def test_a_scaling_alone_is_not_worth_a_library(tools: Any) -> None:
     assert not isinstance(caught.value, Mendable) and "--end-at" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("count", "proposed"), [(16, True), (17, False)])
-def test_nobody_names_many_ends(tools: Any, count: int, proposed: bool) -> None:
+def by_class(tools: Any, count: int, *, products: int = 1) -> Any:
+    """Products, what is made of the last one for each of so many classes, and what nobody imports of it all."""
+    sums = [f"h{number}" for number in range(products)]
     parts = [f"p{number}" for number in range(count)]
     nodes = [
-        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
-        *(tools.node("Exp", ["h"], [part], name=part) for part in parts),
-        tools.node("Paint", parts, ["y"], domain="odd", name="paint"),
+        *(tools.node("MatMul", ["x", "w"], [name], name=f"product{name}") for name in sums),
+        tools.node("Tanh", sums[-1:], ["t"], name="tanh"),
+        *(tools.node("Exp", ["t"], [part], name=part) for part in parts),
+        tools.node("Paint", [*sums[:-1], *parts], ["y"], domain="odd", name="paint"),
     ]
-    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", None)], weights(tools))
-    assert ends_before(model.graph, ("paint",)) == (tuple(parts) if proposed else ())
+    return tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", None)], weights(tools), domains=["odd"])
+
+
+def test_few_ends_are_what_is_read_and_instead_of_many_the_fewest_behind_all_products(tools: Any) -> None:
+    """A detector chooses boxes class by class: nobody wants an end for each of eighty."""
+    assert proposal(tools, by_class(tools, 8)) == tuple(f"p{number}" for number in range(8))
+    assert proposal(tools, by_class(tools, 9)) == ("t",), "nearest to what is read"
+    assert proposal(tools, by_class(tools, 9, products=3)) == ("h0", "h1", "t"), "no product is left out"
+
+
+def test_an_end_for_each_of_many_products_is_no_proposal(tools: Any) -> None:
+    assert len(ends_before(by_class(tools, 1, products=16).graph, ("paint",))) == 16
+    assert ends_before(by_class(tools, 1, products=17).graph, ("paint",)) == ()
+
+
+def test_what_comes_of_inputs_alone_is_computed_up_to_the_end_too(tools: Any) -> None:
+    """What a node in the way reads of an input by way of other nodes is not asked of a person."""
+    model = by_class(tools, 9)
+    graph = model.graph
+    graph.node.insert(0, tools.node("Neg", ["x"], ["n"], name="neg"))
+    graph.node[-1].input.extend(["n", "x"])
+    assert proposal(tools, model) == ("n", "t")
 
 
 def test_names_are_quoted_for_a_shell_and_the_refusal_crosses_processes(tools: Any) -> None:
