@@ -78,6 +78,8 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         """Where the parts of a split begin, and where the last one ends; None for all other calls."""
         if op_name(call) != _SPLIT or static_shape(call.args[0]) is None:
             return None
+        if not isinstance(call.ty, relax.TupleType):  # of a single part
+            return None
         return [0, *accumulate(int(part.shape.values[_axis(call)]) for part in call.ty.fields)]
 
     def _cut(self, whole: Any, axis: int, begin: int, end: int) -> Any:

@@ -70,3 +70,18 @@ def test_indices_count_from_the_end_and_may_be_the_same(tools: Any, at: tuple[in
 @pytest.mark.parametrize(("by", "kernel"), [("index", "take"), ("slice", "fused_relu_reshape")])
 def test_what_is_read_as_a_whole_is_left_alone(tools: Any, by: str, kernel: str) -> None:
     assert kernel in [task.name for task in tools.compared(attention(tools, by=by, read_whole=True)).tasks]
+
+
+@pytest.mark.parametrize("sizes", [[6], [2, 4]])
+def test_a_split_into_a_single_part_is_no_hindrance(tools: Any, sizes: list[int]) -> None:
+    """Detectors split their boxes by levels, of which there may be one."""
+    names = [f"part{number}" for number in range(len(sizes))]
+    nodes = [
+        tools.node("Reshape", ["x", "by_head"], ["heads"]),
+        tools.node("Transpose", ["heads"], ["moved"], perm=[1, 0, 2]),
+        tools.node("Split", ["moved", "sizes"], names, axis=0),
+        *(tools.node("Tanh", [name], [f"{name}.y"]) for name in names),
+    ]
+    weights = [tools.tensor("by_head", np.array([4, 6, 6])), tools.tensor("sizes", np.array(sizes))]
+    outputs = [tools.value(f"{name}.y", None) for name in names]
+    tools.compared(tools.save(tools.model(nodes, [tools.value("x", SHAPE)], outputs, weights)))
