@@ -36,7 +36,6 @@ class GraphView(QGraphicsView):
         super().__init__(parent)
         self._tokens = LIGHT
         self._geometry = Geometry(Flow.RIGHT)
-        self._drawing = Drawing()
         self._pressed = QPoint()
         # Until a person moves or zooms, a drawing keeps to its beginning as the panel is resized.
         self._fresh = False
@@ -69,7 +68,7 @@ class GraphView(QGraphicsView):
 
     def show_drawing(self, drawing: Drawing, looks: Sequence[Look], flow: Flow) -> None:
         """Draw anew, from the network's beginning."""
-        self._drawing, self._geometry = drawing, Geometry(flow)
+        self._geometry = Geometry(flow)
         scene, base = self.scene(), self.font()
         scene.clear()
         points = [box.at for box in drawing.boxes]

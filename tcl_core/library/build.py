@@ -49,7 +49,6 @@ class BuiltLibrary:
     """
 
     executable: Any
-    target_json: str
     tasks: tuple[LibraryTask, ...]
 
 
@@ -75,7 +74,6 @@ def build_tuned(
     applied = {key for name, key in keys.items() if _SCHEDULED in (scheduled[name].attrs or ())}
     return BuiltLibrary(
         executable=_compile(_schedule_rest(scheduled, target), target),
-        target_json=target_json,
         tasks=tuple(_used(task, usable[task.key], places[task.key] if task.key in applied else None) for task in tasks),
     )
 

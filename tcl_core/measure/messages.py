@@ -27,19 +27,14 @@ class WorkerSetup:
     device: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NurseryReady:
-    """TVM is loaded. `threads` is the number of operating system threads of the nursery: forking wants 1."""
-
-    pid: int
-    threads: int
+    """TVM is loaded."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class WorkerReady:
     """A worker is waiting for its first job."""
-
-    pid: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,6 @@ import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
-from pathlib import Path
 
 from tcl_core.child_processes import leave_stops_to_parent, loading
 from tcl_core.cuda_compiler import load_compiler
@@ -56,7 +55,7 @@ def serve(control: Connection, setup: WorkerSetup) -> None:
     _load_tvm(setup)
     alive: set[int] = set()
     try:
-        control.send(NurseryReady(pid=os.getpid(), threads=len(list(Path("/proc/self/task").iterdir()))))
+        control.send(NurseryReady())
         while True:
             request = control.recv()
             if isinstance(request, Fork):

@@ -54,7 +54,7 @@ def run_worker(connection: Connection, log: int, setup: WorkerSetup, nursery: in
     limit_memory(setup.config.memory_bytes)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are expected: no dumps in the person's folder
     worker = Worker(setup)
-    connection.send(WorkerReady(pid=os.getpid()))
+    connection.send(WorkerReady())
     while True:
         try:
             job = connection.recv()

@@ -142,7 +142,7 @@ def test_a_worker_is_buried_while_the_next_nursery_loads() -> None:
     ours, theirs = multiprocessing.Pipe()
     channel, other = multiprocessing.Pipe()
     with theirs, other, closing(Loading(ours)) as pool, tempfile.TemporaryFile(buffering=0) as log:
-        ready = NurseryReady(pid=1, threads=1)
+        ready = NurseryReady()
         theirs.send(ready)
         assert pool.bury(Worker(1, channel, log), kill=True) == (None, "")
         assert not theirs.poll()
