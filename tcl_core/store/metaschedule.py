@@ -75,9 +75,7 @@ class _Unusable(Exception):
         self.cause = cause
 
 
-def export_records(
-    workspace: Workspace, directory: Path, *, platform: str, network_digest: str | None = None
-) -> ExportOutcome:
+def export_records(workspace: Workspace, directory: Path, *, platform: str) -> ExportOutcome:
     """Write a platform's records as a MetaSchedule database.
 
     Records without a trace (their replay failed) are left out; other failures get MetaSchedule's 1e10 seconds. Both
@@ -96,7 +94,7 @@ def export_records(
         _writing_to(directory),
         _replacing(directory / TUNING_RECORDS, directory / WORKLOADS) as (tuning_records, workloads),
     ):
-        for record in workspace.each_record(platform=platform, network_digest=network_digest):
+        for record in workspace.each_record(platform=platform):
             task = tasks.get(record.candidate.task_key)
             if task is None or not record.trace_json:
                 continue

@@ -87,15 +87,13 @@ def remove_failures(connection: sqlite3.Connection, candidates: Iterable[Candida
     connection.executemany(REMOVE_FAILURE, (_key(candidate, platform) for candidate in candidates))
 
 
-def select_statement(*, by_task: bool, by_platform: bool, by_network: bool, traces: bool = True) -> str:
+def select_statement(*, by_task: bool, by_platform: bool, traces: bool = True) -> str:
     """The query for all records that meet the conditions, whose values follow in this order."""
     conditions = []
     if by_task:
         conditions.append("task_key = ?")
     if by_platform:
         conditions.append("platform = ?")
-    if by_network:
-        conditions.append("task_key IN (SELECT task_key FROM networks_tasks WHERE network_digest = ?)")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     columns = _COLUMNS if traces else _COLUMNS.replace("trace_json", "NULL")
     return f"SELECT {columns} FROM records{where} ORDER BY id"
@@ -105,15 +103,14 @@ def select(
     connection: sqlite3.Connection,
     task_key: str | None,
     platform: str | None,
-    network_digest: str | None,
     *,
     traces: bool = True,
     newest: int | None = None,
 ) -> Iterator[Record]:
     """Records in order of measurement, read one by one; without `traces` theirs are empty; or the `newest` few."""
-    values = (task_key, platform, network_digest)
-    by_task, by_platform, by_network = (value is not None for value in values)
-    statement = select_statement(by_task=by_task, by_platform=by_platform, by_network=by_network, traces=traces)
+    values = (task_key, platform)
+    by_task, by_platform = (value is not None for value in values)
+    statement = select_statement(by_task=by_task, by_platform=by_platform, traces=traces)
     given = [value for value in values if value is not None]
     if newest is None:
         return map(_from_row, connection.execute(statement, given))

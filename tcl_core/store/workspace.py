@@ -200,19 +200,17 @@ class Workspace:
         *,
         task_key: str | None = None,
         platform: str | None = None,
-        network_digest: str | None = None,
         traces: bool = True,
         newest: int | None = None,
     ) -> tuple[Record, ...]:
         """Those that meet all conditions, or the `newest` few, in order of measurement; most of it is `traces`."""
-        of = (task_key, platform, network_digest)
         with self._reading() as connection:
-            return tuple(record_table.select(connection, *of, traces=traces, newest=newest))
+            return tuple(record_table.select(connection, task_key, platform, traces=traces, newest=newest))
 
-    def each_record(self, *, platform: str, network_digest: str | None = None) -> Iterator[Record]:
+    def each_record(self, *, platform: str) -> Iterator[Record]:
         """As `records`, read one by one, as there may be millions. Nothing may be written before the last of them."""
         with self._reading() as connection:
-            yield from record_table.select(connection, None, platform, network_digest)
+            yield from record_table.select(connection, None, platform)
 
     def records_up_to(self, run: run_table.RunRow) -> tuple[tuple[Record, float | None], ...]:
         """Of a run's network and platform without traces, in order: what there was before it, and what it measured.

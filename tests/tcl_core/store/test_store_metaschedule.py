@@ -109,13 +109,6 @@ def test_records_are_written_one_by_one(workspace: Workspace, tmp_path: Path, mo
     assert len(numbers) == 5 and max(numbers) <= 2, "a workspace may hold millions"
 
 
-def test_only_one_network_is_written_where_one_is_named(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.add_network(network("d2"), (task("b2"),))
-    workspace.add_records([tuned(1), tuned(2, task_key="b2")])
-    assert export_records(workspace, tmp_path, platform="cafe01", network_digest="d2").exported == 1
-    assert len(lines(tmp_path, WORKLOADS)) == 1
-
-
 def test_kernels_with_operators_of_our_own_are_counted(workspace: Workspace, tmp_path: Path) -> None:
     own = dataclasses.replace(task("c3"), module_json=json.dumps({"name": f"{OWN_OPERATORS}fast_exp"}))
     workspace.add_network(network("d3"), (own,))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_samples import failed, furnish, network, platform, record, task
+from store_samples import failed, furnish, platform, record
 
 from tcl_core.domain import Candidate, Failure, Rationale, Record, RecordCount, Source, Stage
 from tcl_core.store import Workspace, record_table
@@ -156,17 +156,6 @@ def test_the_median_decides_and_of_equals_the_earliest(workspace: Workspace) -> 
     }
 
 
-def test_records_of_a_network_are_those_of_its_tasks(workspace: Workspace) -> None:
-    workspace.add_network(network("d2"), (task("b2"), task("c3"), task("b2")))
-    workspace.add_platform(platform("beef02"))
-    added = [record(0), record(1, task_key="b2"), record(2, task_key="c3"), record(3, task_key="b2", on="beef02")]
-    workspace.add_records(added)
-    assert workspace.records(network_digest="d2") == tuple(added[1:])
-    assert workspace.records(network_digest="d2", platform="cafe01") == tuple(added[1:3])
-    assert workspace.records(network_digest="d1", task_key="a1") == (added[0],)
-    assert workspace.records(network_digest="nobody") == ()
-
-
 def test_the_order_is_that_of_measurement_whatever_the_clock_says(workspace: Workspace) -> None:
     added = [record(number, measured_at=float(-number)) for number in range(5)]
     workspace.add_records(added)
@@ -200,7 +189,7 @@ def test_a_contradictory_record_is_refused(workspace: Workspace, contradiction: 
     assert workspace.records() == ()
 
 
-SELECTIONS = [flags for flags in itertools.product((True, False), repeat=3) if any(flags)]
+SELECTIONS = [flags for flags in itertools.product((True, False), repeat=2) if any(flags)]
 QUERIES = {
     "best": (record_table.BEST, "SEARCH records USING INDEX records_by_latency (platform=? AND task_key=?"),
     "fastest": (record_table.FASTEST, "SEARCH records USING INDEX records_by_latency (platform=? AND task_key=?"),
@@ -215,7 +204,7 @@ QUERIES = {
     "counts": (record_table.COUNTS, "SEARCH records USING COVERING INDEX records_by_latency (platform=?"),
 } | {
     f"select{flags}": (
-        record_table.select_statement(by_task=flags[0], by_platform=flags[1], by_network=flags[2]),
+        record_table.select_statement(by_task=flags[0], by_platform=flags[1]),
         "SEARCH records USING INDEX",
     )
     for flags in SELECTIONS
