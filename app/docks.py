@@ -38,7 +38,7 @@ class Docks(Mapping[str, QDockWidget]):
     def __init__(self, window: QMainWindow, panels: Mapping[str, QWidget]) -> None:
         """`panels` has "run", which stands at the side; the others share the room below, as tabs in this order.
 
-        All are named in `_TITLES`; there are keys for ten.
+        All are named in `_TITLES`; the first ten have keys.
         """
         self._window = window
         window.setDockOptions(
@@ -75,7 +75,8 @@ class Docks(Mapping[str, QDockWidget]):
         """Ticked where the panel is in front; chosen, it brings the panel there, or hides it."""
         dock = self[name]
         action = QAction(dock.windowTitle(), self._window)
-        action.setShortcut(QKeySequence(f"Alt+{number % 10}"))
+        if number <= 10:
+            action.setShortcut(QKeySequence(f"Alt+{number % 10}"))
         action.setCheckable(True)
         dock.visibilityChanged.connect(action.setChecked)
         action.triggered.connect(lambda wanted: self.show(name) if wanted else dock.hide())

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 import studio_engines
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import docks
 from app.application import Studio
 from app.jobs.engine_process import EngineTarget
 from app.models.announcement import Announcement, Mood
@@ -64,6 +66,16 @@ def test_the_view_menu_brings_a_panel_to_the_front_and_hides_it(open_studio: Ope
     assert library.isHidden() and not action.isChecked()
     action.trigger()
     qtbot.waitUntil(lambda: not library.visibleRegion().isEmpty())
+
+
+def test_an_eleventh_panel_takes_no_key_from_another(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Qt answers a key that two actions have with neither of them."""
+    monkeypatch.setitem(docks._TITLES, "eleventh", "Eleventh")
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    made = docks.Docks(window, {name: QWidget() for name in docks._TITLES})
+    keys = [action.shortcut().toString() for action in made.actions]
+    assert keys == [*(f"Alt+{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)), ""]
 
 
 def test_what_tab_reaches_is_seen(open_studio: Open, qtbot: QtBot) -> None:

@@ -27,7 +27,8 @@ from tcl_core.cost_model import MODELS, CostModel, make_cost_model
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken
 
-LEARNING = ("lstm", "mamba", "mlp", "transformer", "xgb")
+LEARNING = sorted(set(MODELS) - {"random"})
+"""A new model is held to learn: what copies 'random' passes nothing here."""
 
 
 @dataclass(frozen=True)
@@ -243,11 +244,9 @@ def test_a_device_that_is_not_there_is_a_sentence(device: str) -> None:
 
 def test_the_door_is_light() -> None:
     """Listing the models imports none of their libraries."""
-    code = (
-        "import sys, tcl_core.cost_model as c; print(sorted(c.MODELS), {'torch', 'tvm', 'xgboost'} & set(sys.modules))"
-    )
+    code = "import sys, tcl_core.cost_model as c; print(len(c.MODELS), {'torch', 'tvm', 'xgboost'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['lstm', 'mamba', 'mlp', 'random', 'transformer', 'xgb'] set()"
+    assert done.stdout.strip() == f"{len(MODELS)} set()"
 
 
 def _rows(batch: FeatureBatch, rows: slice) -> FeatureBatch:

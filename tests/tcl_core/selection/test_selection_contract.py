@@ -11,7 +11,9 @@ from tcl_core.config import SamplerConfig
 from tcl_core.errors import UserError
 from tcl_core.selection import SAMPLERS, Sampler, make_sampler
 
-DETERMINISTIC = sorted(set(SAMPLERS) - {"random"})
+DRAWING = {"random"}
+"""Samplers that draw: of equals they take any, and of a larger count others."""
+DETERMINISTIC = sorted(set(SAMPLERS) - DRAWING)
 every_sampler = pytest.mark.parametrize("name", sorted(SAMPLERS))
 
 
