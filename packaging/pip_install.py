@@ -7,6 +7,7 @@ second try goes on where the first one ended.
 from __future__ import annotations
 
 import csv
+import os
 import platform
 import re
 import shutil
@@ -18,6 +19,18 @@ from pathlib import Path
 
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PROBE_SECONDS = 40
+_ELSEWHERE = {"PIP_DRY_RUN", "PIP_NO_DEPS", "PIP_PREFIX", "PIP_ROOT", "PIP_TARGET"}
+"""Settings of pip by which it says that all is installed, and nothing is where it was asked for."""
+_LACKING = """
+import importlib.metadata, sys
+from pip._vendor.packaging.requirements import Requirement
+for wanted in map(Requirement, sys.argv[1:]):
+    if not wanted.marker or wanted.marker.evaluate():
+        try:
+            importlib.metadata.version(wanted.name)
+        except importlib.metadata.PackageNotFoundError:
+            print(wanted.name)
+"""
 
 
 class SetupError(Exception):
@@ -47,12 +60,26 @@ def install(python: Path, requirements: Sequence[str], lock: int | None) -> None
             orphaned pip is still at work in it after its parent was killed.
 
     Raises:
-        SetupError: with the cause pip gave.
+        SetupError: with the cause pip gave, or a package is not there for all that pip says.
     """
     torch = next((item for item in requirements if re.match(r"torch\b", item)), None)
     if torch and not _has(python, torch):
         _pip_install(python, _torch_arguments(python, torch), lock)
     _pip_install(python, list(requirements), lock)
+    _require(python, requirements)
+
+
+def _require(python: Path, requirements: Sequence[str]) -> None:
+    """Raises: SetupError where a package did not come into the environment: a pip.conf can send it elsewhere, too."""
+    looked = subprocess.run(
+        [str(python), "-I", "-c", _LACKING, *requirements], capture_output=True, text=True, check=False
+    )
+    lacking = looked.stdout.split()
+    if lacking:
+        raise SetupError(
+            f"pip says that all is installed, and {lacking[0]} is not in {python.parent.parent}: take out what sends "
+            "it elsewhere (target, prefix, root or dry-run, see `pip config list`), then run the same command again."
+        )
 
 
 def _has(python: Path, requirement: str) -> bool:
@@ -99,6 +126,7 @@ def _pip_install(python: Path, arguments: list[str], lock: int | None) -> None:
         "--disable-pip-version-check",
         "--no-input",
         "--prefer-binary",
+        "--no-user",  # it is refused in an environment, and a pip.conf may ask for it everywhere
         "--no-color",  # `explain` reads it, and FORCE_COLOR colours even a pipe
     ]
     last_lines: deque[str] = deque(maxlen=60)
@@ -109,6 +137,7 @@ def _pip_install(python: Path, arguments: list[str], lock: int | None) -> None:
         stdin=subprocess.DEVNULL,
         text=True,
         errors="replace",
+        env={name: value for name, value in os.environ.items() if name not in _ELSEWHERE},
         pass_fds=() if lock is None or sys.platform == "win32" else (lock,),
     )
     try:

@@ -250,6 +250,37 @@ def test_no_registry_is_one_sentence(checkout):
     assert checkout.start("tune").returncode == 7
 
 
+@pytest.mark.parametrize(
+    "setting", ["PIP_USER=1", "PIP_TARGET=aside", "PIP_PREFIX=aside", "PIP_ROOT=aside", "PIP_DRY_RUN=1"]
+)
+def test_settings_of_pip_send_nothing_elsewhere(checkout, tmp_path, setting):
+    shutil.rmtree(checkout.site_packages / "tinypackage-1.0.dist-info")
+    checkout.forget()
+    name, _, value = setting.partition("=")
+    value = str(tmp_path / value) if value == "aside" else value
+    told = Checkout(checkout.root, checkout.venv, checkout.environ | {name: value})
+
+    done = told.start("tune")
+
+    assert done.returncode == 7, done.stderr
+    assert (checkout.site_packages / "tinypackage-1.0.dist-info").exists() and not any(tmp_path.iterdir())
+
+
+def test_what_a_pip_conf_sends_elsewhere_is_no_finished_setup(checkout, tmp_path):
+    """It was taken for one: each start then ended in an import that fails."""
+    shutil.rmtree(checkout.site_packages / "tinypackage-1.0.dist-info")
+    checkout.forget()
+    settings = tmp_path / "pip.conf"
+    settings.write_text(f"[install]\ntarget = {tmp_path / 'aside'}\n")
+    told = Checkout(checkout.root, checkout.venv, checkout.environ | {"PIP_CONFIG_FILE": str(settings)})
+
+    refused = told.start("tune")
+
+    assert refused.returncode == 2, refused.stderr
+    assert "and tinypackage is not in" in refused.stderr.splitlines()[-1]
+    assert checkout.start("tune").returncode == 7
+
+
 def test_what_there_is_no_build_of_is_named_plainly_where_colours_are_asked_for(checkout):
     project = checkout.root / "pyproject.toml"
     text = project.read_text()
