@@ -239,15 +239,10 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
     factors = _factors(block)
     if factors is None:
         return None
-    variables = list(block.iter_vars)
-    spatial = [each.var for each in variables if each.iter_type == each.DataPar]
-    sums = [each.var for each in variables if each.iter_type == each.CommReduce]
-    apart = len(spatial) + len(sums) == len(variables) and _in_order(variables, spatial, sums)
-    if not (spatial and sums and apart):
+    axes = _axes(block)
+    if axes is None:
         return None
-    written = list(block.writes[0].region)
-    if [str(each.min) for each in written] != [str(each) for each in spatial]:
-        return None
+    spatial, sums = axes
     extents, lanes = extents_of(block), spatial[-1]
     side_by_side = [_side_by_side(each.indices, lanes, extents[len(spatial) - 1]) for each in factors]
     second = [each for each, lying in zip(factors, side_by_side, strict=True) if lying]
@@ -260,25 +255,43 @@ def _product(schedule: Any, reference: Any, registers: Registers) -> Product | N
     if not vector:
         return None
     summed = _sums(second[0], sums, len(spatial))
-    groups: dict[tuple[bool, bool], list[int]] = {}
-    for place, variable in enumerate(spatial[:-1]):
-        known = reads(first[0].indices, variable), reads(second[0].indices, variable)
-        if extents[place] == 1 or known[0] == known[1]:
-            known = True, True
-        groups.setdefault(known, []).append(place)
+    groups = _readers(spatial[:-1], extents, first[0], second[0])
     return Product(
         name=str(block.name_hint),
         extents=extents,
-        batch=tuple(groups.get((True, True), ())),
-        rows=tuple(groups.get((True, False), ())),
-        columns=tuple(groups.get((False, True), ())),
+        batch=groups[True, True],
+        rows=groups[True, False],
+        columns=groups[False, True],
         lanes=len(spatial) - 1,
         sums=summed,
-        block=_block(factors, variables[summed[-1]].var, extents[summed[-1]]),
+        block=_block(factors, block.iter_vars[summed[-1]].var, extents[summed[-1]]),
         padded=bool(schedule.get_producers(reference)),
         vector=vector,
         computed=computed,
     )
+
+
+def _axes(block: Any) -> tuple[list[Any], list[Any]] | None:
+    """The axes of a block's result in the order it is written, and those summed; None for a block of other axes."""
+    variables = list(block.iter_vars)
+    spatial = [each.var for each in variables if each.iter_type == each.DataPar]
+    sums = [each.var for each in variables if each.iter_type == each.CommReduce]
+    apart = len(spatial) + len(sums) == len(variables) and _in_order(variables, spatial, sums)
+    written = [str(each.min) for each in block.writes[0].region]
+    return (spatial, sums) if spatial and sums and apart and written == [str(each) for each in spatial] else None
+
+
+def _readers(
+    variables: Sequence[Any], extents: Sequence[int], first: Any, second: Any
+) -> dict[tuple[bool, bool], tuple[int, ...]]:
+    """Places of the axes by whether the first factor and the second read them; both where it says nothing."""
+    places: dict[tuple[bool, bool], tuple[int, ...]] = {(True, True): (), (True, False): (), (False, True): ()}
+    for place, variable in enumerate(variables):
+        known = reads(first.indices, variable), reads(second.indices, variable)
+        if extents[place] == 1 or known[0] == known[1]:
+            known = True, True
+        places[known] += (place,)
+    return places
 
 
 def _side_by_side(indices: Any, lanes: Any, extent: int) -> int:
