@@ -49,7 +49,7 @@ from tcl_core.tuner.opening import Opened, enter_workspace, open_on, read_networ
 from tcl_core.tuner.relatives import Relative, StoredRelative, stored_relatives
 from tcl_core.tuner.starting import RunModel, note_run, run_origin, start_notice
 from tcl_core.tuner.step import Prepared, Step, make_spaces
-from tcl_core.tuner.summary import estimate_s, rejections
+from tcl_core.tuner.summary import estimate_s, remarks
 from tcl_core.tuner.task_limits import TaskLimits, by_key
 from tcl_core.tuner.task_work import Earlier, TaskWork, affordable
 
@@ -218,7 +218,7 @@ class Tuner:
             with self._clock.stage(Stage.LEARN):
                 self._learn()
             kept.keep(self._lessons, self._states())
-        yield from rejections(list(self._works.values()))
+        yield from remarks(list(self._works.values()))
         return reason
 
     def _states(self) -> list[TaskState]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tcl_core.events import Notice
+from tcl_core.features.vocabulary import MAX_TOKENS
 from tcl_core.tuner.task_work import TaskWork
 
 
@@ -19,12 +20,19 @@ def estimate_s(works: Sequence[TaskWork]) -> float | None:
     return total
 
 
-def rejections(works: Sequence[TaskWork]) -> Iterator[Notice]:
-    """What replay did not let through, by cause."""
+def remarks(works: Sequence[TaskWork]) -> Iterator[Notice]:
+    """What replay did not let through, by cause, and what the cost model did not see."""
     causes: Counter[str] = Counter()
     for work in works:
         causes.update(work.rejected)
     for cause, count in sorted(causes.items()):
         yield Notice(
             sentence=f"Proposed candidates that replay did not let through, and nobody measured: {count} ({cause})."
+        )
+    cropped = [count for work in works for count in work.cropped]
+    if cropped:
+        of = "a sketch" if len(cropped) == 1 else f"{len(cropped)} sketches"
+        yield Notice(
+            sentence=f"Of {of} the cost model did not see {sum(cropped)} of the primitives: a candidate has "
+            f"{MAX_TOKENS} tokens at most."
         )

@@ -113,6 +113,11 @@ class TaskWork:
         return self._space
 
     @property
+    def cropped(self) -> tuple[int, ...]:
+        """Instructions that found no room among a candidate's tokens, by sketch that has such ones."""
+        return tuple(template.dropped for template in self._templates if template.dropped)
+
+    @property
     def task(self) -> Task:
         return self.state.task
 
