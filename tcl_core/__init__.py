@@ -38,6 +38,7 @@ room                      what it does                                          
 ``llvm_pipeline``         TVM's passes down to LLVM, and one that keeps it from a mistake          tvm
 ``linker``                objects to a shared library, for other architectures, too                processes
 ``thread_limits``         which decisions give a GPU's block too many threads, or too few          -
+``onnx_branches``         the nodes of a graph, those of the graphs inside them, too                onnx
 ``onnx_names``            names of a network's inputs that every code generator can write          tvm
 ``onnx_weights``          a model and its weights apart, as no message holds 2 GB                  onnx
 ``tvm_import``            TVM's tensor intrinsics, those of one kind of target alone               tvm

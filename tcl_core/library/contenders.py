@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -100,8 +100,10 @@ def _without_leaves(model: str) -> str:
     """
     import onnx
 
+    from tcl_core.onnx_branches import all_nodes
+
     read = onnx.load(model, load_external_data=False)
-    nodes = [each for part in (read.graph, *read.functions) for each in _nodes_of(part)]
+    nodes = [each for part in (read.graph, *read.functions) for each in all_nodes(part)]
     lax = [node for node in nodes if any(_is_leave(node, each) for each in node.attribute)]
     for node in lax:
         kept = [each for each in node.attribute if not _is_leave(node, each)]
@@ -112,14 +114,6 @@ def _without_leaves(model: str) -> str:
     copy = Path(model).with_name("_exact.onnx")  # no stem of a network begins like that
     onnx.save(read, copy)
     return str(copy)
-
-
-def _nodes_of(graph: Any) -> Iterator[Any]:
-    """Of the graphs inside nodes, too."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            yield from _nodes_of(attribute.g)  # of another attribute an empty one
 
 
 def _is_leave(node: Any, attribute: Any) -> bool:

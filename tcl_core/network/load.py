@@ -25,7 +25,7 @@ from tcl_core.network.onnx_graph import shapes
 from tcl_core.network.onnx_graph.bodies import put_in_order
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
 from tcl_core.network.onnx_graph.functions import write_defaults
-from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, all_nodes, has_branches, label, opset_of
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
 from tcl_core.network.onnx_graph.skeleton import shapes_anew, take_shapes, with_shapes, without_weights
 from tcl_core.network.onnx_graph.spellings import spell_in_one_way
 from tcl_core.network.onnx_graph.values import fix_values
@@ -35,6 +35,7 @@ from tcl_core.network.rewrites.pools import without_windows_in_padding
 from tcl_core.network.unrolling.conditions import take_branches
 from tcl_core.network.unrolling.control_flow import decides, has_loops, write_out_control_flow
 from tcl_core.network.unrolling.sequences import leave_out_sizes_of_one
+from tcl_core.onnx_branches import all_nodes
 from tcl_core.onnx_weights import LIMIT_BYTES, bytes_without_weights
 
 OPSETS = (7, 26)

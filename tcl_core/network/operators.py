@@ -18,13 +18,14 @@ from tcl_core.network.forms.simpler_nodes import spell_out_nodes
 from tcl_core.network.kernels.few_bits import OPERATOR
 from tcl_core.network.onnx_graph import shapes
 from tcl_core.network.onnx_graph.functions import inline_local, inline_standard
-from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, all_nodes, branches, label
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, OWN, OWN_OPERATORS, STANDARD, label
 from tcl_core.network.onnx_graph.skeleton import with_weights, without_weights
 from tcl_core.network.onnx_graph.static_values import StaticValues, is_drawn
 from tcl_core.network.quantization.whole_numbers import spell_out_whole_numbers
 from tcl_core.network.recurrence.recurrent import RECURRENT, obstacle
 from tcl_core.network.rewrites.opsets import raise_opset
 from tcl_core.network.rewrites.standard_pairs import in_standard_pairs
+from tcl_core.onnx_branches import all_nodes, branches
 
 _CONTRIBUTED = frozenset({
     "AllClassNMS",

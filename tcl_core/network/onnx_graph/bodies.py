@@ -9,7 +9,8 @@ from typing import Any
 
 import onnx
 
-from tcl_core.network.onnx_graph.nodes import branches, replace_nodes
+from tcl_core.network.onnx_graph.nodes import replace_nodes
+from tcl_core.onnx_branches import branches
 
 
 def made_inside(body: Any) -> set[str]:

@@ -15,7 +15,8 @@ import onnx.defs
 import onnx.helper
 import onnx.inliner
 
-from tcl_core.network.onnx_graph.nodes import STANDARD, all_nodes, branches, name_new_nodes, opset_of
+from tcl_core.network.onnx_graph.nodes import STANDARD, name_new_nodes, opset_of
+from tcl_core.onnx_branches import all_nodes, branches
 
 _LEFT_OUT = ""
 

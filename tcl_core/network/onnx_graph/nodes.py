@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 import onnx
 import onnx.helper
+
+from tcl_core.onnx_branches import branches
 
 STANDARD: Final = frozenset({"", "ai.onnx"})
 """The names of the default domain."""
@@ -42,21 +44,6 @@ def replace_nodes(graph: Any, nodes: Iterable[Any]) -> None:
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(copies)
-
-
-def all_nodes(graph: Any) -> Iterator[Any]:
-    """The nodes of a graph in its order, each before those of its branches."""
-    for node in graph.node:
-        yield node
-        for branch in branches(node):
-            yield from all_nodes(branch)
-
-
-def branches(node: Any) -> Iterator[Any]:
-    """The graphs inside a node."""
-    for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            yield attribute.g
 
 
 def has_branches(nodes: Iterable[Any]) -> bool:

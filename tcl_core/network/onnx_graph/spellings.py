@@ -16,7 +16,8 @@ import onnx.checker
 import onnx.numpy_helper
 
 from tcl_core.errors import UserError, first_line
-from tcl_core.network.onnx_graph.nodes import STANDARD, all_nodes, branches
+from tcl_core.network.onnx_graph.nodes import STANDARD
+from tcl_core.onnx_branches import all_nodes, branches
 
 _SPARSE: Final = "sparse_value"
 """The attribute of a `Constant` that keeps only what is not zero."""

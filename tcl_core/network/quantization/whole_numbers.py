@@ -26,9 +26,10 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, all_nodes, attributes_of, name_new_nodes, opset_of
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, attributes_of, name_new_nodes, opset_of
 from tcl_core.network.quantization.pairs import join_pairs
 from tcl_core.network.quantization.quantized import ROUNDER
+from tcl_core.onnx_branches import all_nodes
 
 _SOFTMAX_OF_ONE_AXIS = _ZERO_BY_CHANNEL = 13
 """Opset from which a softmax is over one axis, not over all from one on, and a zero point may be of a channel."""

@@ -17,7 +17,7 @@ import onnx.helper
 import onnx.numpy_helper
 
 from tcl_core.network.onnx_graph.functions import inline_local
-from tcl_core.network.onnx_graph.nodes import all_nodes, branches
+from tcl_core.onnx_branches import all_nodes, branches
 
 _SINGLE = onnx.TensorProto.FLOAT
 _HALVES = frozenset({onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16})

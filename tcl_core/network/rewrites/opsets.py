@@ -20,9 +20,10 @@ import onnx.checker
 import onnx.helper
 import onnx.version_converter
 
-from tcl_core.network.onnx_graph.nodes import STANDARD, all_nodes, name_new_nodes, opset_of
+from tcl_core.network.onnx_graph.nodes import STANDARD, name_new_nodes, opset_of
 from tcl_core.network.onnx_graph.shapes import checkable, known_sizes
 from tcl_core.network.onnx_graph.static_values import StaticValues
+from tcl_core.onnx_branches import all_nodes
 
 TARGET: Final = 13
 

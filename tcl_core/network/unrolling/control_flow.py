@@ -17,7 +17,7 @@ from tcl_core.errors import NodesRefused
 from tcl_core.network.onnx_graph.bodies import name_nodes, read_by
 from tcl_core.network.onnx_graph.functions import inline_local
 from tcl_core.network.onnx_graph.maker import Made
-from tcl_core.network.onnx_graph.nodes import STANDARD, all_nodes, has_branches, opset_of, replace_nodes
+from tcl_core.network.onnx_graph.nodes import STANDARD, has_branches, opset_of, replace_nodes
 from tcl_core.network.onnx_graph.shapes import known_sizes
 from tcl_core.network.onnx_graph.skeleton import with_shapes, with_weights, without_weights
 from tcl_core.network.onnx_graph.static_values import StaticValues
@@ -35,6 +35,7 @@ from tcl_core.network.unrolling.step_counts import (
     most_steps,
     require_few,
 )
+from tcl_core.onnx_branches import all_nodes
 
 _SMALL = 8
 """Elements of what is taken for a counter, or for bounds."""

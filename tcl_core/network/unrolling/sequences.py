@@ -14,8 +14,9 @@ import onnx.numpy_helper
 
 from tcl_core.network.onnx_graph.bodies import made_inside
 from tcl_core.network.onnx_graph.maker import Maker
-from tcl_core.network.onnx_graph.nodes import STANDARD, attributes_of, branches
+from tcl_core.network.onnx_graph.nodes import STANDARD, attributes_of
 from tcl_core.network.onnx_graph.static_values import StaticValues
+from tcl_core.onnx_branches import branches
 
 
 def leave_out_sizes_of_one(model: Any) -> None:

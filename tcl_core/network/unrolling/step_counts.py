@@ -12,9 +12,10 @@ from typing import Any, Final
 import numpy as np
 import onnx.numpy_helper
 
-from tcl_core.network.onnx_graph.nodes import all_nodes, attributes_of
+from tcl_core.network.onnx_graph.nodes import attributes_of
 from tcl_core.network.onnx_graph.static_values import Array, StaticValues, can_be_computed
 from tcl_core.network.recurrence.recurrent import MOST_STEPS
+from tcl_core.onnx_branches import all_nodes
 
 MOST_NODES: Final = 16 * MOST_STEPS
 """Of all steps together, as of recurrent layers step by step: TVM's passes go through them one by one."""

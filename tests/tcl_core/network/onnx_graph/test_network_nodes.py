@@ -1,29 +1,10 @@
-"""Nodes inside branches are found, and new nodes are named after those they stand for."""
+"""New nodes are named after those they stand for."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import onnx
-import onnx.helper
-
-from tcl_core.network.onnx_graph.nodes import all_nodes, branches, name_new_nodes, opset_of
-
-
-def test_the_nodes_of_branches_follow_their_own(tools: Any) -> None:
-    def branch(operator: str) -> Any:
-        return onnx.helper.make_graph([tools.node(operator, ["x"], ["z"])], "branch", [], [tools.value("z", [2])])
-
-    nodes = [
-        tools.node("If", ["c"], ["h"], then_branch=branch("Relu"), else_branch=branch("Neg")),
-        tools.node("Abs", ["h"], ["y"]),
-    ]
-    values = [tools.value("c", [], onnx.TensorProto.BOOL), tools.value("x", [2])]
-    model = tools.model(nodes, values, [tools.value("y", [2])], opset=17)
-    assert sorted(node.op_type for node in all_nodes(model.graph)) == ["Abs", "If", "Neg", "Relu"]
-    assert [node.op_type for node in all_nodes(model.graph)][::3] == ["If", "Abs"]
-    assert len(list(branches(model.graph.node[0]))) == 2
-    assert opset_of(model) == 17
+from tcl_core.network.onnx_graph.nodes import name_new_nodes
 
 
 def test_new_nodes_are_named_after_the_old_one(tools: Any) -> None:

@@ -19,8 +19,8 @@ from tvm import relax
 from tcl_core.config import NetworkConfig
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
-from tcl_core.network.onnx_graph.nodes import all_nodes
 from tcl_core.network.rewrites.halves import has_halves, in_single_precision
+from tcl_core.onnx_branches import all_nodes
 
 CPU = json.dumps({"kind": "llvm", "num-cores": 1})
 CUDA = json.dumps({"kind": "cuda", "arch": "sm_80"})
