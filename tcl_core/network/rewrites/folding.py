@@ -7,6 +7,7 @@ identities.
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import onnx.external_data_helper
 import onnx.numpy_helper
 import onnxruntime
 
+from tcl_core.errors import UserError
 from tcl_core.network.onnx_graph.nodes import replace_nodes
 from tcl_core.onnx_weights import LEAST, save_apart
 from tcl_core.passing_folders import passing_folder
@@ -24,6 +26,10 @@ from tcl_core.passing_folders import passing_folder
 # It turns every matrix product of rank 3 into reshape, Gemm and reshape, which splits TVM's fused functions: 15 tasks
 # of bert-tiny become 18, and its GELU leaves the matrix product (measured with onnxruntime 1.31).
 _HARMFUL = ["MatMulAddFusion"]
+
+_COPIES = 2
+_GRAPH_BYTES = 1 << 20
+"""Of what is no weight; and a disk with less than that is as good as full."""
 
 _ERRORS_ONLY = 3
 _OF_FOLDING = {
@@ -51,6 +57,10 @@ def fold_constants(model: Any) -> Simplified:
     """A copy of a model with static inputs as onnxruntime folds it, in operators of the standard and of its own.
 
     It leaves open where a constant is not zero, of which exporters make masks and ranges.
+
+    Raises:
+        UserError: the temporary folder has no room for it. What is not folded has other tasks, and no library could be
+            linked there either.
     """
     made = _fold(model)
     while made.model is not None and _find_places(made.model.graph):
@@ -90,6 +100,7 @@ def _fold(model: Any) -> Simplified:
                 str(given), options, providers=["CPUExecutionProvider"], disabled_optimizers=_HARMFUL
             )
         except Exception as error:  # noqa: BLE001  # a full disk, and a dozen pybind types with no common base
+            _require_room(model, Path(folder))
             return Simplified(model=None, problem=str(error).splitlines()[0])
         folded = onnx.load(str(path), load_external_data=False)
         if _parts(folded.graph) == _parts(model.graph):
@@ -101,6 +112,19 @@ def _fold(model: Any) -> Simplified:
             onnx.external_data_helper.load_external_data_for_model(folded, folder)
     _forget_unused_opsets(folded)
     return Simplified(model=folded)
+
+
+def _require_room(model: Any, folder: Path) -> None:
+    """Refuse what did not fit: the model as it was given and as it is written down folded."""
+    needed = _COPIES * sum(tensor.ByteSize() for tensor in model.graph.initializer) + _GRAPH_BYTES
+    written = sum(file.stat().st_size for file in folder.iterdir())
+    free = shutil.disk_usage(folder).free + written
+    if free < needed:
+        raise UserError(
+            "network",
+            f"The network takes {needed / 2**20:,.0f} MiB in '{folder.parent}' while it is simplified, and "
+            f"{free / 2**20:,.0f} MiB are free there; free some space, or name another folder in TMPDIR.",
+        )
 
 
 def _parts(graph: Any) -> tuple[list[Any], list[str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import onnxruntime
 import pytest
 
 from tcl_core.config import NetworkConfig
+from tcl_core.errors import UserError
 from tcl_core.network.load import load_network
 from tcl_core.network.rewrites.folding import fold_constants
 
@@ -119,3 +123,18 @@ def test_a_mask_that_is_nowhere_set_stays(tools: Any) -> None:
         given,
     )
     assert "NonZero" in operators(fold_constants(model).model)
+
+
+def test_a_full_temporary_folder_is_refused(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not folded, a network has other tasks, and it was onnxruntime that was told to be at fault."""
+
+    def fail(model: Any, path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    model = tools.model([tools.node("Relu", ["x"], ["y"])], [tools.value("x", [2])], [tools.value("y", [2])])
+    monkeypatch.setattr("tcl_core.network.rewrites.folding.save_apart", fail)
+    assert "No space" in fold_constants(model).problem  # but there is
+    usage = SimpleNamespace(free=1 << 19)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    with pytest.raises(UserError, match=r"1 MiB in '.*' while it is simplified, and 0 MiB are free there; .*TMPDIR"):
+        fold_constants(model)
