@@ -127,10 +127,15 @@ class FakeWorker:
             failure = Failure(stage=Stage.MEASURE, cause="InternalError")
             self.unfit = fate == "unfit"
             self.theirs.send(Failed(id=job.id, failure=failure, seconds=0.0, fit=not self.unfit))
+        elif fate == "timed until another is":
+            self.pool.at_first_timing.append(partial(self.tell_time, job.id))
         elif fate != "time hang":
-            self.theirs.send(Timed(id=job.id, latencies_s=self.pool.latencies_s(job.id), cut_off=False, run_s=2.0))
+            self.tell_time(job.id)
             if job.keep:
                 self.hold(job.id)
+
+    def tell_time(self, number: int) -> None:
+        self.theirs.send(Timed(id=number, latencies_s=self.pool.latencies_s(number), cut_off=False, run_s=2.0))
 
 
 class FakePool:

@@ -57,3 +57,25 @@ def test_a_worker_that_died_while_it_had_nothing_to_time_is_replaced() -> None:
     pool.alive[timer.pid].theirs.close()
     assert len(list(results)) == 2
     pool.end()
+
+
+def test_what_compiles_while_one_is_timed_goes_to_the_next_device() -> None:
+    """The second cannot be compiled before the first is timed, which does not end before the second is."""
+    pool = FakePool(["timed until another is", "compiles until one is timed"])
+    config = replace(CONFIG, compile_timeout_s=60.0, run_timeout_s=20.0)
+    results = list(pool.results(workers=2, devices=2, config=config))
+    assert [result.failure for result in results] == [None, None]
+    assert pool.most_timed_at_once == 2
+    pool.end()
+
+
+def test_no_device_stays_at_work_for_a_batch_that_is_closed() -> None:
+    pool = FakePool(["fine", "time hang"])
+    with contextlib.closing(pool.batch(devices=2, config=replace(CONFIG, run_timeout_s=60.0))) as batch:
+        batch.begin()
+        while batch.compiled_at is None:
+            time.sleep(0.001)
+        assert next(iter(batch.results())).id == 0
+        assert any(seat.busy for seat in pool.timers)
+    assert not any(seat.busy for seat in pool.timers)
+    pool.end()

@@ -12,7 +12,7 @@ import pytest
 
 from tcl_core.batches import Population
 from tcl_core.cost_model import make_cost_model
-from tcl_core.domain import Candidate, DecisionKind, Platform, Replay, Source, Task
+from tcl_core.domain import Candidate, DecisionKind, Failure, Platform, Replay, Source, Stage, Task
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.events import CancelToken, Event, RecordMeasured
 from tcl_core.features import LAYOUT, TokenTemplate, platform_features
@@ -124,6 +124,37 @@ def test_what_replay_changes_is_read_back(room: WhatIfRoom, taught: Path, matmul
     assert answer.prediction == scored(room, taught, answer.replayed).prediction
 
 
+def test_a_record_of_the_same_program_is_the_candidates_own(
+    room: WhatIfRoom, filled: Path, matmul_space: DesignSpace, matmul_replays: list[Replay]
+) -> None:
+    """Of other decisions, but nothing is measured for them. On the desk lies what persons made of the same sketch."""
+    twin = replays(matmul_space, 8)[-1].candidate
+    (foreign,) = replays(matmul_space, 1, 0)
+    with Workspace.open(filled) as workspace:
+        made = replace(workspace.records()[0], source=Source.PERSON, candidate=twin)
+        asked = matmul_space.replay(another(matmul_space))
+        assert isinstance(asked, Replay)
+        workspace.add_record(replace(made, structural_hash=asked.structural_hash))
+        workspace.add_record(replace(made, structural_hash="another", candidate=foreign.candidate))
+    found = scored(room, filled, asked.candidate).record
+    assert found is not None and found.candidate == twin
+    (answer,) = measured(room, filled, asked.candidate)
+    assert isinstance(answer, WhatIfMeasured) and answer.known and answer.record == found
+    assert opened(room, filled, matmul_replays[0].candidate)[0].desk.made == (found,)
+
+
+def test_decisions_without_a_schedule_are_told_and_not_measured(
+    room: WhatIfRoom, taught: Path, matmul_space: DesignSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidate, failure = another(matmul_space), Failure(stage=Stage.SEARCH, cause="too many threads", message="")
+    monkeypatch.setattr(DesignSpace, "schedule", lambda *_: failure)
+    answer = scored(room, taught, candidate)
+    assert (answer.replayed, answer.cause, answer.record) == (None, "too many threads", None)
+    assert answer.prediction.score is None and answer.prediction.note
+    with pytest.raises(UserError, match=r"no schedule \(too many threads\); change one"):
+        measured(room, taught, candidate)
+
+
 def test_without_a_model_the_schedule_is_shown_all_the_same(
     room: WhatIfRoom, filled: Path, matmul_space: DesignSpace
 ) -> None:
@@ -184,3 +215,12 @@ def test_beside_a_run_that_is_elsewhere_nothing_is_measured(
 ) -> None:
     with pytest.raises(UserError, match="The run that is on"):
         measured(room, taught, another(matmul_space), run=SimpleNamespace(loan=None))
+
+
+def test_beside_a_run_of_another_process_records_are_opened_and_not_measured(
+    room: WhatIfRoom, taught: Path, matmul_space: DesignSpace
+) -> None:
+    with Workspace.open(taught):
+        assert opened(room, taught)[1].prediction.score is not None
+        with pytest.raises(UserError, match="in use"):
+            measured(room, taught, another(matmul_space))
