@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -143,6 +144,19 @@ def test_a_record_of_the_same_program_is_the_candidates_own(
     assert opened(room, filled, matmul_replays[0].candidate)[0].desk.made == (found,)
 
 
+def test_what_is_known_is_of_the_workspace_asked_about_and_read_anew_when_a_record_is_opened(
+    room: WhatIfRoom, taught: Path, matmul_space: DesignSpace, tmp_path: Path
+) -> None:
+    untaught, candidate = tmp_path / "untaught", another(matmul_space)
+    shutil.copytree(taught, untaught, ignore=shutil.ignore_patterns("checkpoints"))
+    assert scored(room, taught, candidate).prediction.score is not None
+    assert scored(room, untaught, candidate).prediction.score is None
+    before = opened(room, taught)[1].prediction.measured
+    with Workspace.open(taught) as workspace:
+        workspace.add_record(replace(workspace.records()[0], candidate=candidate, structural_hash="new"))
+    assert opened(room, taught)[1].prediction.measured == before + 1
+
+
 def test_decisions_without_a_schedule_are_told_and_not_measured(
     room: WhatIfRoom, taught: Path, matmul_space: DesignSpace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +209,8 @@ def test_a_measured_what_if_is_a_persons_record(room: WhatIfRoom, taught: Path, 
     (again,) = measured(room, taught, candidate)
     assert isinstance(again, WhatIfMeasured) and again.known and again.record == answer.record
     assert scored(room, taught, candidate).record == answer.record
+    further = replays(matmul_space, 8)[-1].candidate
+    assert scored(room, taught, further).prediction.measured == prediction.measured + 1
     assert opened(room, taught)[0].desk.made == (answer.record,)
 
 

@@ -35,7 +35,7 @@ def test_a_category_is_named_by_what_it_does(softmax_task: Task, cpu_platform: P
     space = DesignSpace(softmax_task, cpu_platform.target_json, stock=True)
     (replay,) = replays(space, 1)
     (unroll,) = [control for control in controls_of(space, replay) if control.what == "unroll"]
-    assert unroll.what == "unroll" and not unroll.loop
+    assert unroll.what == "unroll" and not unroll.loop and not unroll.block, "of the whole schedule"
     assert unroll.labels[:2] == ("off", "up to 16 steps")
     assert len(unroll.labels) == len(unroll.values)
 
@@ -58,4 +58,5 @@ def test_a_gpu_schedule_has_controls_too(matmul_task: Task, cpu_platform: Platfo
     (replay,) = replays(space, 1)
     controls = controls_of(space, replay)
     assert {"tile", "unroll", "fetch"} <= {control.what for control in controls}
+    assert {control.block for control in controls if control.what == "fetch"} == {"a_shared", "b_shared"}
     assert replace(cpu_platform, kind="cuda").runnable  # nothing of it needs a GPU
