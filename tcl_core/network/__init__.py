@@ -26,6 +26,7 @@ room               what is in it
 ``unrolling/``     loops, branches and sequences that are decided before a run, written out  (onnx)
 ``rewrites/``      a model made simpler, in forms that fuse and that layouts move through    (onnx, onnxruntime)
 ``recurrence/``    LSTM, GRU and RNN                                                         (onnx, tvm)
+``converters/``    what the frontend is mended with                                          (tvm)
 ``layouts/``       how tensors lie in memory: blocks, panels, columns, tokens                (tvm)
 ``quantization/``  networks that compute with whole numbers, and in bytes                    (onnx, tvm)
 ``kernels/``       tensor expressions of our own                                             (tvm)

@@ -1,22 +1,34 @@
 """TVM's frontend for ONNX, its mistakes mended.
 
-What is mended here can go when the frontend does it itself (TVM 0.27). The onnx package's tests of single nodes found
-most of it.
+What is mended here and in `converters` can go when the frontend does it itself (TVM 0.27). The onnx package's tests of
+single nodes found most of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import onnx
-from tvm import relax, te
+from tvm import relax
 from tvm.ir import Op
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
+from tcl_core.network.converters.asked import Asked
+from tcl_core.network.converters.elements import (
+    above_threshold,
+    clip,
+    diagonal,
+    hyperbolic,
+    is_inf,
+    power,
+    sign,
+    sloped,
+)
+from tcl_core.network.converters.pads import pad
+from tcl_core.network.converters.reductions import mean, of_truths, of_whole_numbers, reduce_max
 from tcl_core.network.kernels import few_bits
 from tcl_core.network.kernels.regions_of_interest import read_regions
 from tcl_core.network.kernels.scatters import scatter_elements
@@ -24,45 +36,13 @@ from tcl_core.network.onnx_graph.nodes import RECURRENCE
 from tcl_core.network.own_nodes import NORMS, recurrence
 from tcl_core.network.relax_graph.constants import constant_array
 from tcl_core.network.unrolling.sequences import parts_of
-from tcl_core.own_operators.maxima import greatest
 
-_TAKE, _MAX, _ASTYPE = Op.get("relax.take"), Op.get("relax.max"), Op.get("relax.astype")
+_TAKE, _ASTYPE = Op.get("relax.take"), Op.get("relax.astype")
 _HALF_PIXELS, _HALF = 16, (None, "half_pixel", b"half_pixel")
 """The opset since which RoiAlign reads at half pixels where nothing else is said, and how it says so."""
-_FLOATS = {"float16", "float32", "float64"}
 _LISTS = {onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS}
 _TOLD_TO_TRAIN = 14
 """The opset since which an attribute says that a `BatchNormalization` is of training."""
-_WRAPS = 19
-"""The opset since which a `Pad` may go around; onnxruntime lets it in any."""
-_BLOCKED = (4, 5)
-"""Ranks of pictures and volumes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Node:
-    """What the frontend was asked to convert, and how it would.
-
-    Attributes:
-        operator: of ONNX.
-        builder: `relax.BlockBuilder`.
-        inputs: relax expressions; None for one that is left out.
-        convert: the frontend's own way, from inputs, and an opset and attributes that are others than the node has.
-    """
-
-    operator: str
-    builder: Any
-    inputs: Sequence[Any]
-    attrs: Mapping[str, Any]
-    opset: int
-    convert: Callable[..., Any]
-
-    def value(self, expression: Any, dtype: Any = None) -> Any:
-        """An expression with its type told, cast where it is of another one than is wanted."""
-        value = self.builder.normalize(expression)
-        if dtype is None or value.ty.dtype == dtype:
-            return value
-        return self.builder.normalize(relax.op.astype(value, dtype))
 
 
 class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
@@ -104,7 +84,7 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
             return self.bb.normalize(NORMS[op_name](*inputs, attrs))
         own = super()._convert_operator
         made = _MENDED.get(op_name, _as_it_is)(
-            _Node(
+            Asked(
                 operator=op_name,
                 builder=self.bb,
                 inputs=inputs,
@@ -118,11 +98,11 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         return made
 
 
-def _as_it_is(node: _Node) -> Any:
+def _as_it_is(node: Asked) -> Any:
     return node.convert(node.inputs)
 
 
-def _batch_normalization(node: _Node) -> Any:
+def _batch_normalization(node: Asked) -> Any:
     """Before opset 14 one that gives more than one result is of training, and goes by its data's own means.
 
     What it gives beside is read by nothing (`operators`).
@@ -133,7 +113,7 @@ def _batch_normalization(node: _Node) -> Any:
     return node.value(relax.Tuple([node.convert(node.inputs, training_mode=1).fields[0]] * count))
 
 
-def _cast(node: _Node) -> Any:
+def _cast(node: Asked) -> Any:
     """One to the type that a value has already is none: the frontend makes a kernel of it."""
     made = node.convert(node.inputs)
     if not isinstance(made, relax.Call) or made.op != _ASTYPE:
@@ -142,37 +122,14 @@ def _cast(node: _Node) -> Any:
     return value if value.ty.dtype == made.attrs.dtype else made
 
 
-def _clip(node: _Node) -> Any:
-    """Two operators of relax's: the frontend lowers it at once, and no pass sees an operator there any more.
-
-    From opset 11 on bounds are inputs, and each may be missing.
-    """
-    if len(node.inputs) < 2:
-        return node.convert(node.inputs)
-    value, low, high = (*node.inputs, None)[:3]
-    if low is not None:
-        value = node.value(relax.op.maximum(value, low))
-    return value if high is None else node.value(relax.op.minimum(value, high))
-
-
-def _dropout(node: _Node) -> Any:
+def _dropout(node: Asked) -> Any:
     """Nothing is dropped; the mask that says so is of truths, not of floats."""
     value = node.inputs[0]
     shape = [int(each) for each in value.ty.shape.values]
     return node.value(relax.Tuple([value, relax.const(np.ones(shape, np.bool_))]))
 
 
-def _is_inf(node: _Node) -> Any:
-    """One sign may be left out, which the frontend does not read."""
-    value, found = node.inputs[0], node.convert(node.inputs)
-    zero = relax.const(0, value.ty.dtype)
-    for attribute, beyond in (("detect_negative", relax.op.greater), ("detect_positive", relax.op.less)):
-        if not node.attrs.get(attribute, 1):
-            found = node.value(relax.op.logical_and(found, node.value(beyond(value, zero))))
-    return found
-
-
-def _layer_normalization(node: _Node) -> Any:
+def _layer_normalization(node: Asked) -> Any:
     """Scale and bias may be broadcast; the frontend goes by the scale's rank for which axes there are to normalise."""
     value, scale, bias = (*node.inputs, None)[:3]
     shape = [int(each) for each in value.ty.shape.values]
@@ -185,7 +142,7 @@ def _layer_normalization(node: _Node) -> Any:
     return node.value(relax.Tuple([made if bias is None else node.value(relax.op.add(made, bias)), *others]))
 
 
-def _one_hot(node: _Node) -> Any:
+def _one_hot(node: Asked) -> Any:
     """The frontend gives 64-bit floats, whatever its values are, and reads no depth that is a list of one, and no axis
     that is counted from behind but the last.
     """
@@ -195,100 +152,7 @@ def _one_hot(node: _Node) -> Any:
     return node.value(node.convert([indices, told, values], axis=axis), values.ty.dtype)
 
 
-def _pad(node: _Node) -> Any:
-    """Beyond what there is to mirror the frontend reads anywhere in memory, and it goes around before it cuts off."""
-    value, *given = (*node.inputs, None, None, None)[:4]
-    pads, _, axes = (constant_array(each, lambda _: None) for each in given)
-    mode = node.attrs.get("mode", b"constant")
-    if mode in (b"reflect", b"wrap") and pads is not None:
-        extents = np.array([int(each) for each in value.ty.shape.values])
-        along = extents if axes is None else extents[axes]
-        if mode == b"reflect" and (pads >= np.tile(along, 2)).any():
-            raise ValueError("it mirrors more than there is")
-        if mode == b"wrap" and pads.min(initial=0) < 0:
-            raise ValueError("it cuts off, and goes around what is left")
-    if mode == b"wrap":
-        return node.convert(node.inputs, opset=max(node.opset, _WRAPS))
-    return node.convert(node.inputs)
-
-
-def _power(node: _Node) -> Any:
-    """The result has the base's type, and the exponent may have another; relax takes floats of one type."""
-    base, exponent = node.inputs
-    types = {str(each.ty.dtype) for each in node.inputs if isinstance(each.ty, relax.TensorType)}
-    if len(types) == 1 and types <= _FLOATS:
-        return node.convert(node.inputs)
-    wanted = base.ty.dtype
-    within = wanted if str(wanted) in _FLOATS else "float64"
-    return node.value(relax.op.power(node.value(base, within), node.value(exponent, within)), wanted)
-
-
-def _reduce_max(node: _Node) -> Any:
-    """Of nothing but minus infinity it is that, where TVM gives the least finite number.
-
-    By this the standard's `Attention` knows a row that is masked altogether. Of windows, and of a picture's or a
-    volume's places, it stays relax's operator, which a layout moves through.
-    """
-    made = _of_truths(node)
-    if not isinstance(made, relax.Call) or made.op != _MAX or str(made.ty.dtype) not in _FLOATS:
-        return made
-    rank = made.args[0].ty.ndim
-    axes = range(rank) if made.attrs.axis is None else sorted({int(axis) % rank for axis in made.attrs.axis})
-    if rank in _BLOCKED and min(axes) > 1 and list(axes) != [rank - 1]:
-        return made
-    return node.value(node.builder.call_te(_greatest, made.args[0], list(axes), bool(made.attrs.keepdims)))
-
-
-def _greatest(value: Any, axes: Sequence[int], keepdims: bool) -> Any:
-    axes = [int(axis) for axis in axes]
-    along = {axis: te.reduce_axis((0, value.shape[axis]), name="along") for axis in axes}
-    rank = len(value.shape)
-    kept = [axis for axis in range(rank) if keepdims or axis not in along]
-    shape = [1 if axis in along else value.shape[axis] for axis in kept]
-
-    def of(*at: Any) -> Any:
-        place = dict(zip(kept, at, strict=True)) | along
-        return greatest(value[tuple(place[axis] for axis in range(rank))], axis=list(along.values()))
-
-    return te.compute(shape, of, name="greatest")
-
-
-def _of_truths(node: _Node) -> Any:
-    """The greatest and the least of truths are those of numbers; TVM knows no bounds of truths."""
-    value = node.inputs[0]
-    if str(value.ty.dtype) != "bool":
-        return node.convert(node.inputs)
-    return node.value(node.convert([node.value(value, "uint8"), *node.inputs[1:]]), "bool")
-
-
-def _hyperbolic(node: _Node) -> Any:
-    """`Sinh` and `Cosh` of exponentials: TVM has no code of theirs for vectors on a processor.
-
-    Near 0 the two halves of the one cancel, and five terms of its series are as exact as float32 is.
-    """
-    value = node.inputs[0]
-    dtype = str(value.ty.dtype)
-    if dtype not in _FLOATS:
-        return node.convert(node.inputs)
-
-    def of(number: float) -> Any:
-        return relax.const(number, dtype)
-
-    odd = node.operator == "Sinh"
-    exponentials = [node.value(relax.op.exp(each)) for each in (value, node.value(relax.op.negative(value)))]
-    combined = node.value((relax.op.subtract if odd else relax.op.add)(*exponentials))
-    whole = node.value(relax.op.multiply(combined, of(0.5)))
-    if not odd:
-        return whole
-    square, series = node.value(relax.op.multiply(value, value)), of(1.0)
-    for divisor in (72.0, 42.0, 20.0, 6.0):
-        share = node.value(relax.op.multiply(square, of(1 / divisor)))
-        series = node.value(relax.op.add(of(1.0), node.value(relax.op.multiply(share, series))))
-    near = node.value(relax.op.less(square, of(1.0)))
-    return node.value(relax.op.where(near, node.value(relax.op.multiply(value, series)), whole))
-
-
-def _chosen_boxes(node: _Node) -> Any:
+def _chosen_boxes(node: Asked) -> Any:
     """How many there may be and both thresholds have to be constants: the frontend takes 0, 0.5 and 0 for others, and
     for what is left out. It drops a box that overlaps another one by just the threshold, which is to stay.
 
@@ -322,7 +186,7 @@ def _number_of(value: Any, what: str) -> Any:
     return array.item()
 
 
-def _resize(node: _Node) -> Any:
+def _resize(node: Asked) -> Any:
     """Scales without anything in them are none, as tf2onnx writes them beside sizes; the frontend counts them."""
     value, region, scales, sizes = (*node.inputs, None, None, None)[:4]
     told = None if scales is None else constant_array(scales, lambda _: None)
@@ -330,14 +194,14 @@ def _resize(node: _Node) -> Any:
     return node.convert([value, region, None, sizes] if empty else node.inputs)
 
 
-def _roi_align(node: _Node) -> Any:
+def _roi_align(node: Asked) -> Any:
     half = node.opset >= _HALF_PIXELS and node.attrs.get("coordinate_transformation_mode") in _HALF
     if half or node.attrs.get("mode") in ("max", b"max"):
         return node.value(read_regions(node.builder, node.inputs, node.attrs, half=half))
     return node.convert(node.inputs)
 
 
-def _sequence_place(node: _Node) -> Any:
+def _sequence_place(node: Asked) -> Any:
     """In a sequence, counted from its end: the frontend reads at none, and puts a tensor one place further."""
     *others, place = node.inputs
     at = constant_array(place, lambda _: None) if len(node.inputs) == _WITH_PLACE[node.operator] else None
@@ -353,7 +217,7 @@ _WITH_PLACE = {"SequenceAt": 2, "SequenceInsert": 3}
 """How many inputs there are with one."""
 
 
-def _sequence_of_parts(node: _Node) -> Any:
+def _sequence_of_parts(node: Asked) -> Any:
     """Of one size each, of which the last part may have less; the frontend makes all of them equal."""
     value, *sizes = node.inputs
     size = constant_array(sizes[0], lambda _: None) if sizes else None
@@ -367,32 +231,40 @@ def _sequence_of_parts(node: _Node) -> Any:
     return node.convert([value, relax.const(np.array(parts_of(extent, most), np.int64))])
 
 
-def _greatest_in_order(node: _Node) -> Any:
+def _greatest_in_order(node: Asked) -> Any:
     """Where the standard leaves their order open, too: any one is right."""
     return node.convert(node.inputs, sorted=1)
 
 
-_MENDED: dict[str, Callable[[_Node], Any]] = {
+_MENDED: dict[str, Callable[[Asked], Any]] = {
     "BatchNormalization": _batch_normalization,
     "Cast": _cast,
     "CastLike": _cast,
-    "Clip": _clip,
-    "Cosh": _hyperbolic,
+    "Clip": clip,
+    "Cosh": hyperbolic,
     "Dropout": _dropout,
-    "IsInf": _is_inf,
+    "EyeLike": diagonal,
+    "IsInf": is_inf,
     "LayerNormalization": _layer_normalization,
     "NonMaxSuppression": _chosen_boxes,
     "OneHot": _one_hot,
-    "Pad": _pad,
-    "Pow": _power,
-    "ReduceMax": _reduce_max,
-    "ReduceMin": _of_truths,
+    "Pad": pad,
+    "PRelu": sloped,
+    "Pow": power,
+    "ReduceL2": of_whole_numbers,
+    "ReduceLogSum": of_whole_numbers,
+    "ReduceLogSumExp": of_whole_numbers,
+    "ReduceMax": reduce_max,
+    "ReduceMean": mean,
+    "ReduceMin": of_truths,
     "Resize": _resize,
     "RoiAlign": _roi_align,
     "ScatterElements": scatter_elements,
     "SequenceAt": _sequence_place,
     "SequenceInsert": _sequence_place,
-    "Sinh": _hyperbolic,
+    "Sign": sign,
+    "Sinh": hyperbolic,
     "SplitToSequence": _sequence_of_parts,
+    "ThresholdedRelu": above_threshold,
     "TopK": _greatest_in_order,
 }

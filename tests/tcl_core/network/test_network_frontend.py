@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,42 +7,9 @@ import onnx
 import onnx.helper
 import onnxruntime
 import pytest
-import tvm
-from tvm import relax
 
-from tcl_core.config import NetworkConfig
 from tcl_core.errors import UserError
-from tcl_core.network.importer import import_network
-from tcl_core.network.load import load_network
-
-TARGET = json.dumps({"kind": "llvm", "mcpu": "x86-64-v3", "num-cores": 2})
-FLOAT, DOUBLE, INT64, BOOL = (
-    onnx.TensorProto.FLOAT,
-    onnx.TensorProto.DOUBLE,
-    onnx.TensorProto.INT64,
-    onnx.TensorProto.BOOL,
-)
-
-
-def module_of(path: Path) -> Any:
-    return import_network(load_network(path, NetworkConfig()), TARGET, NetworkConfig()).module
-
-
-def run(module: Any, *inputs: Any) -> list[Any]:
-    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target(json.loads(TARGET))), tvm.cpu())
-    found = machine["main"](*map(tvm.runtime.tensor, inputs))
-    return [each.numpy() for each in (found if hasattr(found, "__len__") else [found])]
-
-
-def agree(path: Path, *inputs: Any) -> list[Any]:
-    """What TVM makes of a network, which is what onnxruntime makes of it."""
-    session = onnxruntime.InferenceSession(str(path))
-    wanted = session.run(None, dict(zip((each.name for each in session.get_inputs()), inputs, strict=True)))
-    found = run(module_of(path), *inputs)
-    assert [each.dtype for each in found] == [each.dtype for each in wanted]
-    for ours, theirs in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-    return found
+from tests.tcl_core.network.agreement import BOOL, FLOAT, INT64, agree, module_of, run
 
 
 def test_an_index_out_of_bounds_reads_the_nearest_entry(tools: Any, capfd: pytest.CaptureFixture[str]) -> None:
@@ -146,33 +111,11 @@ def test_a_choice_of_boxes_by_what_comes_in_is_refused_by_name(tools: Any, given
         module_of(tools.save(model))
 
 
-@pytest.mark.parametrize("attributes", [{}, {"detect_negative": 0}, {"detect_positive": 0}])
-def test_one_sign_of_infinity_may_be_asked_for(tools: Any, attributes: dict[str, int]) -> None:
-    model = tools.model(
-        [tools.node("IsInf", ["x"], ["y"], **attributes)], [tools.value("x", [4])], [tools.value("y", [4], BOOL)]
-    )
-    agree(tools.save(model), np.array([1, np.inf, -np.inf, np.nan], np.float32))
-
-
 def test_a_dropout_tells_in_truths_that_it_kept_all(tools: Any) -> None:
     nodes = [tools.node("Dropout", ["x"], ["d", "kept"]), tools.node("Relu", ["d"], ["y"])]
     outputs = [tools.value("y", [2, 3]), tools.value("kept", [2, 3], BOOL)]
     model = tools.model(nodes, [tools.value("x", [2, 3])], outputs)
     agree(tools.save(model), np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
-
-
-@pytest.mark.parametrize(
-    ("base", "exponent"), [(FLOAT, INT64), (FLOAT, FLOAT), (INT64, INT64), (INT64, FLOAT), (FLOAT, DOUBLE)]
-)
-def test_base_and_exponent_may_be_of_two_types(tools: Any, base: int, exponent: int) -> None:
-    types = [onnx.helper.tensor_dtype_to_np_dtype(each) for each in (base, exponent)]
-    model = tools.model(
-        [tools.node("Pow", ["x", "two"], ["y"])],
-        [tools.value("x", [3], base)],
-        [tools.value("y", [3], base)],
-        [tools.tensor("two", np.array([2, 3, 0], types[1]))],
-    )
-    agree(tools.save(model), np.array([3, -2, 5], types[0]))
 
 
 @pytest.mark.parametrize("read", [("y",), ("y", "mean"), ("y", "mean", "deviation")])
@@ -204,68 +147,6 @@ def test_scale_and_bias_of_a_layer_normalization_may_be_broadcast(tools: Any) ->
     agree(tools.save(model), generator.normal(size=size).astype(np.float32))
 
 
-@pytest.mark.parametrize("keepdims", [0, 1])
-@pytest.mark.parametrize("axes", [[-1], [1, 2], [1]])
-def test_the_greatest_of_a_row(tools: Any, keepdims: int, axes: list[int]) -> None:
-    shape = [(1 if keepdims else 0) if at in {axis % 3 for axis in axes} else size for at, size in enumerate((2, 3, 4))]
-    model = tools.model(
-        [tools.node("ReduceMax", ["x", "axes"], ["y"], keepdims=keepdims)],
-        [tools.value("x", [2, 3, 4])],
-        [tools.value("y", [size for size in shape if size])],
-        [tools.tensor("axes", np.array(axes))],
-    )
-    agree(tools.save(model), np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32))
-
-
-@pytest.mark.parametrize("keepdims", [0, 1])
-@pytest.mark.parametrize("axes", [[1], [0], [0, 2], [-2, -1], []])
-def test_where_all_is_minus_infinity_nothing_is_greater(tools: Any, axes: list[int], keepdims: int) -> None:
-    nodes = [tools.node("ReduceMax", ["x", "axes"], ["y"], keepdims=keepdims)]
-    values = [tools.value("x", [2, 3, 2])], [tools.value("y", None)]
-    model = tools.model(nodes, *values, [tools.tensor("axes", np.array(axes, np.int64))])
-    data = np.full((2, 3, 2), -np.inf, np.float32)
-    path = tools.save(model)
-    agree(path, data)
-    data[1, 1, 1] = np.finfo(np.float32).min
-    agree(path, data)
-
-
-def test_the_greatest_of_a_pictures_places_is_relaxs_own(tools: Any) -> None:
-    """Which a layout moves through; of its channels it is ours."""
-    nodes = [
-        tools.node("ReduceMax", ["x", "places"], ["y"]),
-        tools.node("ReduceMax", ["x", "channels"], ["z"]),
-    ]
-    axes = [tools.tensor("places", np.array([2, 3])), tools.tensor("channels", np.array([1]))]
-    outputs = [tools.value(name, None) for name in "yz"]
-    path = tools.save(tools.model(nodes, [tools.value("x", [1, 2, 3, 4])], outputs, axes))
-    agree(path, np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype(np.float32))
-    assert sum("greatest" in name.name_hint for name in module_of(path).get_global_vars()) == 1
-
-
-@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
-def test_the_greatest_and_the_least_of_truths(tools: Any, operator: str) -> None:
-    nodes = [tools.node(operator, ["x", "axes"], ["y"])]
-    axes = [tools.tensor("axes", np.array([1]))]
-    model = tools.model(nodes, [tools.value("x", [3, 2], BOOL)], [tools.value("y", [3, 1], BOOL)], axes, opset=20)
-    agree(tools.save(model), np.array([[0, 0], [0, 1], [1, 1]], bool))
-
-
-def test_an_attention_gives_zeros_for_what_is_masked_altogether(tools: Any) -> None:
-    shape, mask = [1, 2, 4, 8], np.ones((4, 4), np.bool_)
-    mask[1] = False
-    model = tools.model(
-        [tools.node("Attention", ["q", "k", "v", "mask"], ["y"])],
-        [tools.value(name, shape) for name in "qkv"] + [tools.value("mask", [4, 4], BOOL)],
-        [tools.value("y", shape)],
-        opset=23,
-    )
-    generator = np.random.default_rng(0)
-    inputs = [generator.normal(size=shape).astype(np.float32) for _ in "qkv"]
-    (found,) = agree(tools.save(model), *inputs, mask)
-    assert not found[:, :, 1].any() and found[:, :, 0].all()
-
-
 def test_a_cast_to_the_type_that_a_value_has_is_no_kernel(tools: Any) -> None:
     node = tools.node
     nodes = [
@@ -279,41 +160,6 @@ def test_a_cast_to_the_type_that_a_value_has_is_no_kernel(tools: Any) -> None:
     agree(path, np.array([-1.5, 0, 1.5, 2], np.float32))
     kernels = [name.name_hint for name, function in module_of(path).functions_items() if "cast" in name.name_hint]
     assert len(kernels) == 1
-
-
-@pytest.mark.parametrize("operator", ["Sinh", "Cosh"])
-def test_hyperbolic_functions_are_of_exponentials(tools: Any, operator: str) -> None:
-    path = tools.save(
-        tools.model([tools.node(operator, ["x"], ["y"])], [tools.value("x", [64])], [tools.value("y", [64])])
-    )
-    agree(path, np.concatenate([np.linspace(-9, 9, 40), np.geomspace(1e-8, 1.5, 24)]).astype(np.float32))
-    assert "sinh" not in str(module_of(path)) and "cosh" not in str(module_of(path))
-
-
-def padded(tools: Any, mode: str, pads: list[int], axes: list[int] | None = None) -> Any:
-    weights = [tools.tensor("pads", np.array(pads)), *([tools.tensor("axes", np.array(axes))] if axes else [])]
-    node = tools.node("Pad", ["x", "pads", *(["", "axes"] if axes else [])], ["y"], name="pad", mode=mode)
-    return tools.save(tools.model([node], [tools.value("x", [2, 6])], [tools.value("y", None)], weights, opset=19))
-
-
-@pytest.mark.parametrize(
-    ("mode", "pads"), [("reflect", [5, 5]), ("reflect", [-2, 3]), ("wrap", [6, 3]), ("edge", [9, -1])]
-)
-def test_what_is_there_is_repeated_behind_it(tools: Any, mode: str, pads: list[int]) -> None:
-    agree(padded(tools, mode, pads, [1]), np.arange(12, dtype=np.float32).reshape(2, 6))
-
-
-@pytest.mark.parametrize(
-    ("mode", "pads", "message"),
-    [
-        ("reflect", [0, 6, 0, 0], "it mirrors more than there is"),
-        ("reflect", [0, 0, 2, 0], "it mirrors more than there is"),
-        ("wrap", [0, -1, 0, 2], "it cuts off"),
-    ],
-)
-def test_a_pad_that_is_read_otherwise_is_refused_by_name(tools: Any, mode: str, pads: list[int], message: str) -> None:
-    with pytest.raises(UserError, match=rf"Node 'pad' \(Pad\) .* {message}"):
-        module_of(padded(tools, mode, pads))
 
 
 PARTS = {
@@ -378,20 +224,3 @@ def test_the_greatest_in_any_order_are_in_theirs(tools: Any, largest: int) -> No
         found.append(run(module_of(path), values) if in_order == 0 else agree(path, values))
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_axes_in_an_empty_list_are_all(tools: Any) -> None:
-    """PyTorch's older exporter writes one for the maximum of everything; the frontend takes it for no attribute."""
-    everything = tools.node("ReduceMax", ["x"], ["y"], keepdims=0)
-    everything.attribute.append(onnx.helper.make_attribute("axes", [], attr_type=onnx.AttributeProto.INTS))
-    model = tools.model([everything], [tools.value("x", [3, 4])], [tools.value("y", [])], opset=17)
-    (found,) = agree(tools.save(model), np.arange(12, dtype=np.float32).reshape(3, 4))
-    assert found.item() == 11
-
-
-def test_a_pad_goes_around_in_opsets_that_have_no_word_for_it(tools: Any) -> None:
-    """PyTorch's exporter writes it into opset 18, which onnxruntime takes as it is meant."""
-    around = tools.node("Pad", ["x", "pads"], ["y"], mode="wrap")
-    weights = [tools.tensor("pads", np.array([0, 1, 0, 2]))]
-    model = tools.model([around], [tools.value("x", [2, 4])], [tools.value("y", [2, 7])], weights, opset=18)
-    agree(tools.save(model), np.arange(8, dtype=np.float32).reshape(2, 4))
