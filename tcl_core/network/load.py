@@ -32,6 +32,7 @@ from tcl_core.network.onnx_graph.values import fix_values
 from tcl_core.network.rewrites.folding import fold_constants
 from tcl_core.network.rewrites.old_axes import count_axes_from_front
 from tcl_core.network.rewrites.pools import without_windows_in_padding
+from tcl_core.network.rewrites.rounded_scales import resize_by_sizes
 from tcl_core.network.unrolling.conditions import take_branches
 from tcl_core.network.unrolling.control_flow import decides, has_loops, write_out_control_flow
 from tcl_core.network.unrolling.sequences import leave_out_sizes_of_one
@@ -109,6 +110,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     _name_nodes(model)
     count_axes_from_front(model)
     without_windows_in_padding(model)
+    model = resize_by_sizes(model)
     leave_out_sizes_of_one(model)
     given = model
     with proposing_ends(given):
@@ -135,6 +137,7 @@ def _decided(path: Path, model: Any, config: NetworkConfig) -> tuple[Any, tuple[
     if loops or (decides(model) and not _are_static(outputs)):
         model = _without_control_flow(model)
         without_windows_in_padding(model)
+        model = resize_by_sizes(model)
         _infer(path, model, config)
         outputs = _outputs(model)
     return model, _static(outputs, model)
