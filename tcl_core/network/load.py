@@ -19,12 +19,12 @@ from tcl_core.config import NetworkConfig
 from tcl_core.domain import Network, TensorSpec
 from tcl_core.errors import NodesRefused, UserError, first_line
 from tcl_core.network.cuts import cut
-from tcl_core.network.forms.simpler_nodes import in_default_domain, spell_out_nodes
+from tcl_core.network.forms.simpler_nodes import FORMS, in_default_domain, spell_out_nodes
 from tcl_core.network.frontier import proposing_ends
 from tcl_core.network.onnx_graph import shapes
 from tcl_core.network.onnx_graph.bodies import put_in_order
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
-from tcl_core.network.onnx_graph.functions import write_defaults
+from tcl_core.network.onnx_graph.functions import forget_hidden, write_defaults
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
 from tcl_core.network.onnx_graph.skeleton import shapes_anew, take_shapes, with_shapes, without_weights
 from tcl_core.network.onnx_graph.spellings import spell_in_one_way
@@ -91,6 +91,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     digest = _digest(path, model, config)
     load_external(path, model)
     spell_in_one_way(path, model)
+    forget_hidden(model, FORMS)
     if bytes_without_weights(model) > LIMIT_BYTES:
         raise UserError(
             "network",

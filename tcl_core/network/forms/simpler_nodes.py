@@ -33,13 +33,14 @@ from tcl_core.network.onnx_graph.shapes import known_sizes
 from tcl_core.network.onnx_graph.skeleton import with_shapes
 from tcl_core.network.onnx_graph.stand_in import New, Stays
 
-_FORMS: dict[str, Callable[[New], None]] = {
+FORMS: dict[str, Callable[[New], None]] = {
     **CONTRIBUTED_FORMS,
     "Attention": packed_attention,
     "GroupQueryAttention": group_query_attention,
     "MultiHeadAttention": multi_head_attention,
     "RotaryEmbedding": rotary_embedding,
 }
+"""By name, of onnxruntime's own domain."""
 _WITHDRAWN = frozenset({"GroupNormalization"})
 """What the standard withdrew from opsets in which onnxruntime still has it."""
 
@@ -125,5 +126,5 @@ def _spelling(node: Any, opset: int) -> Callable[[New], None] | None:
     if node.domain in STANDARD:
         lacking = DEFAULT_FORMS.get(node.op_type) if in_default_domain(node, opset) else None
         return lacking or STANDARD_FORMS.get(node.op_type)
-    forms = {CONTRIBUTED: _FORMS, CLASSICAL: CLASSICAL_FORMS}.get(node.domain, {})
+    forms = {CONTRIBUTED: FORMS, CLASSICAL: CLASSICAL_FORMS}.get(node.domain, {})
     return forms.get(node.op_type)

@@ -7,7 +7,7 @@ default only the schema knows. All are written down for it first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import onnx
@@ -15,10 +15,24 @@ import onnx.defs
 import onnx.helper
 import onnx.inliner
 
-from tcl_core.network.onnx_graph.nodes import STANDARD, name_new_nodes, opset_of
+from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, name_new_nodes, opset_of
 from tcl_core.onnx_branches import all_nodes, branches
 
 _LEFT_OUT = ""
+
+
+def forget_hidden(model: Any, contributed: Collection[str]) -> None:
+    """Drop, in place, the network's own functions that have an operator's name: onnxruntime calls the operator.
+
+    Args:
+        contributed: names of onnxruntime's own operators.
+    """
+    opset = opset_of(model)
+    for at in reversed(range(len(model.functions))):
+        function = model.functions[at]
+        standard = function.domain in STANDARD and onnx.defs.has(function.name, opset, "")
+        if standard or (function.domain == CONTRIBUTED and function.name in contributed):
+            del model.functions[at]
 
 
 def inline_local(model: Any) -> Any:

@@ -109,3 +109,30 @@ def test_a_function_that_hands_on_what_its_call_says(tools: Any) -> None:
     model = tools.model(calls, [tools.value("x", [2, 3])], [tools.value("y", [2, 3])], domains=["my"])
     model.functions.append(onnx.helper.make_function("my", "Leak", ["given"], ["made"], [leaky], opsets, ["slope"]))
     tools.compared(tools.save(model))
+
+
+@pytest.mark.parametrize(
+    ("domain", "operator", "called"),
+    [
+        ("", "Relu", False),
+        ("ai.onnx", "Celu", False),
+        ("com.microsoft", "QuickGelu", False),
+        ("com.microsoft", "Minus", True),
+    ],
+)
+def test_a_function_with_the_name_of_an_operator_is_not_called(
+    tools: Any, domain: str, operator: str, called: bool
+) -> None:
+    """Nor does onnxruntime call it."""
+    opsets = [onnx.helper.make_opsetid("", 18)]
+    body = [tools.node("Neg", ["given"], ["made"])]
+    model = tools.model(
+        [tools.node(operator, ["x"], ["y"], domain=domain)],
+        [tools.value("x", [2, 3])],
+        [tools.value("y", [2, 3])],
+        domains=["com.microsoft"],
+    )
+    model.functions.append(onnx.helper.make_function(domain, operator, ["given"], ["made"], body, opsets))
+    path = tools.save(model)
+    tools.compared(path)
+    assert bool(load_network(path, NetworkConfig()).model.functions) is called
