@@ -260,10 +260,11 @@ def _name_nodes(model: Any) -> None:
 def _infer(path: Path, model: Any, config: NetworkConfig) -> None:
     """Check the model and write the shapes of all its values into it."""
     light = without_weights(model)
+    _require_operators(model)
     try:
         onnx.checker.check_model(_checkable(light))
     except onnx.checker.ValidationError as error:
-        raise _refuse_invalid(path, model, error) from error
+        raise UserError("network", f"'{path}' is not valid ONNX ({first_line(error)}); export it again.") from error
     nodes = model.graph.node
     standard = all(each.domain in STANDARD and not in_default_domain(each, opset_of(model)) for each in nodes)
     # Strict inference stops at the first operator without a schema, so contributed ones go without.
@@ -292,18 +293,22 @@ def _checkable(light: Any) -> Any:
     return checked
 
 
-def _refuse_invalid(path: Path, model: Any, error: Exception) -> UserError:
-    opset = opset_of(model)
-    strange = [node for node in model.graph.node if node.domain in STANDARD and not _is_operator(node, opset)]
+def _require_operators(model: Any) -> None:
+    """Refuse names that the default domain does not have: the checker lets experimental ones pass, whatever the opset.
+
+    A function of the network's own may have any name.
+    """
+    opset, own = opset_of(model), {each.name for each in model.functions if each.domain in STANDARD}
+    named = [node for node in model.graph.node if node.domain in STANDARD and node.op_type not in own]
+    strange = [node for node in named if not _is_operator(node, opset)]
     for node in strange[:1]:
         lacking, mend = f"opset {opset}", "export the network with another opset"
         if not onnx.defs.has(node.op_type):
             lacking, mend = "ONNX", "its converter left it as it was: write that part in other operators"
-        return NodesRefused(
+        raise NodesRefused(
             f"Node '{node.name}' uses operator {node.op_type}, which {lacking} does not have; {mend}.",
             tuple(each.name for each in strange),
         )
-    return UserError("network", f"'{path}' is not valid ONNX ({first_line(error)}); export it again.")
 
 
 def _is_operator(node: Any, opset: int) -> bool:

@@ -11,6 +11,7 @@ module                  what it does
 ``contributed_heads``   the same of its attention                                       (onnx)
 ``contributed_groups``  the same of one with several heads for each of keys and values  (onnx)
 ``contributed_turns``   the same of values turned by their token's place                (onnx)
+``experimental_forms``  the same of what the standard withdrew                          (onnx)
 ``classical_forms``     the same of `ai.onnx.ml`'s that are arithmetic                  (onnx)
 ======================  ======================================================================
 """

@@ -25,6 +25,7 @@ from tcl_core.network.forms.contributed_forms import CONTRIBUTED_FORMS, DEFAULT_
 from tcl_core.network.forms.contributed_groups import group_query_attention
 from tcl_core.network.forms.contributed_heads import multi_head_attention, packed_attention
 from tcl_core.network.forms.contributed_turns import rotary_embedding
+from tcl_core.network.forms.experimental_forms import EXPERIMENTAL_FORMS, LAST_OPSET
 from tcl_core.network.forms.standard_forms import STANDARD_FORMS
 from tcl_core.network.kernels.few_bits import has_few_rows, may_stay
 from tcl_core.network.onnx_graph.maker import Maker
@@ -66,8 +67,13 @@ def in_default_domain(node: Any, opset: int) -> bool:
     if node.domain not in STANDARD:
         return False
     if not onnx.defs.has(node.op_type, opset, ""):
-        return node.op_type in DEFAULT_FORMS
+        return node.op_type in _forms_of_default_domain(opset)
     return node.op_type in _WITHDRAWN and bool(onnx.defs.get_schema(node.op_type, opset, "").deprecated)
+
+
+def _forms_of_default_domain(opset: int) -> dict[str, Callable[[New], None]]:
+    """Of what onnxruntime alone has there."""
+    return DEFAULT_FORMS | EXPERIMENTAL_FORMS if opset <= LAST_OPSET else DEFAULT_FORMS
 
 
 def _spell_out_known(model: Any, weights: Collection[str]) -> bool:
@@ -124,7 +130,7 @@ def _constants(model: Any) -> dict[str, Any]:
 
 def _spelling(node: Any, opset: int) -> Callable[[New], None] | None:
     if node.domain in STANDARD:
-        lacking = DEFAULT_FORMS.get(node.op_type) if in_default_domain(node, opset) else None
+        lacking = _forms_of_default_domain(opset).get(node.op_type) if in_default_domain(node, opset) else None
         return lacking or STANDARD_FORMS.get(node.op_type)
     forms = {CONTRIBUTED: FORMS, CLASSICAL: CLASSICAL_FORMS}.get(node.domain, {})
     return forms.get(node.op_type)
