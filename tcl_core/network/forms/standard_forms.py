@@ -128,16 +128,29 @@ def _normalisation(new: New) -> None:
     node("Div", value, node("Max", length, new.number(float(np.finfo(np.float32).tiny))), output=new.output)
 
 
-def _norm_of_everything(new: New) -> None:
-    """By the root mean square of all axes, as of one row: TVM's kernel wants one axis more (0.27)."""
+def _root_mean_square(new: New) -> None:
+    """Of all axes as of one row, as TVM's kernel wants one axis more, and by a scale of as many numbers as it has
+    (0.27): one that is broadcast comes behind it.
+    """
     value, scale = new.inputs(2)
     size, maker = new.sizes.get(value, ()), new.maker
-    if not size or -1 in size or new.attributes.get("axis", -1) % len(size):
+    axis = new.attributes.get("axis", -1) % max(len(size), 1)
+    whole, scales = size[axis:], new.sizes.get(scale, (-1,))
+    broadcast = scales != whole
+    if not size or -1 in (*size, *scales) or not (broadcast or axis == 0):
         raise Stays
-    row = maker.node(
-        "RMSNormalization", maker.reshape(value, 1, -1), maker.reshape(scale, -1), **new.attributes | _LAST
-    )
-    maker.reshape(row, *size, output=new.output)
+    factors = scale
+    if broadcast:
+        new.number(0)  # float32 alone
+        factors = maker.weight(np.ones(whole, np.float32))
+    given = new.attributes | {"axis": axis or -1}
+    if axis == 0:
+        value, factors = maker.reshape(value, 1, -1), maker.reshape(factors, -1)
+    normalised = maker.node("RMSNormalization", value, factors, **given)
+    if axis == 0:
+        normalised = maker.reshape(normalised, *size, output="" if broadcast else new.output)
+    if broadcast:
+        maker.node("Mul", normalised, scale, output=new.output)
 
 
 def _written_cache(new: New) -> None:
@@ -295,7 +308,7 @@ STANDARD_FORMS: dict[str, Callable[[New], None]] = {
     "MaxPool": pool_with_indices,
     "MaxUnpool": unpooled,
     "QuantizeLinear": quantized,
-    "RMSNormalization": _norm_of_everything,
+    "RMSNormalization": _root_mean_square,
     "ReverseSequence": _turned_sequences,
     "STFT": _short_time_transform,
     "TensorScatter": _written_cache,
