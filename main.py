@@ -32,6 +32,9 @@ def main(argv=None):
     # OpenBLAS has no such setting: NumPy's threads spin for 100 ms after each product, of which a search makes small
     # ones, and the kernel that is timed next took 4 ms, a scheduler's tick, instead of 6 us (measured on two cores).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Since 1.29 onnxruntime tells its maker of every network that is opened, by file name and digest, unless this is
+    # set before it is loaded: nobody asked for that.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:

@@ -13,9 +13,10 @@ import time
 import uuid
 from collections.abc import Iterator
 
-# Read when the libraries load, so before any test module: see `main.py` for the first two.
+# Read when the libraries load, so before any test module: see `main.py` for the first three.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import hypothesis

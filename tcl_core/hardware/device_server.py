@@ -51,6 +51,7 @@ def serve(options: argparse.Namespace) -> None:
     # Read once, when a session's pool of threads starts.
     os.environ["TVM_NUM_THREADS"] = str(threads)
     os.environ["TVM_THREAD_POOL_SPIN_COUNT"] = SPIN_COUNT
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # for the peaks; see `main.py`
     # TVM imports torch where it is installed, and nobody needs it here; see `measure.nursery`.
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # the documented way to refuse an import
     import tvm_ffi

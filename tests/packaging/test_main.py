@@ -55,13 +55,14 @@ def test_old_pythons_can_read_the_front_door():
 def test_a_subcommand_goes_to_the_command_line(monkeypatch):
     given = []
     monkeypatch.setattr(command_line, "main", lambda arguments: given.append(list(arguments)) or 5)
-    for name in ("OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
+    for name in ("OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS", "ORT_DISABLE_TELEMETRY"):
         monkeypatch.delenv(name, raising=False)
 
     assert main.main(["tune", "x.onnx"]) == 5
     assert given == [["tune", "x.onnx"]]
     assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"
 
 
 def test_a_choice_of_threads_and_of_waiting_is_left_alone(monkeypatch):
@@ -135,6 +136,20 @@ def test_a_setup_that_fails_is_one_sentence(monkeypatch, capsys):
     assert main.main(["tune"]) == 2
     assert main.main(["--venv"]) == 2
     assert capsys.readouterr().err == "No room.\n--venv needs a folder: python3 main.py --venv DIR ...\n"
+
+
+def test_networks_are_told_to_nobody(tmp_path):
+    """What onnxruntime is to send it keeps in the home folder; it makes no file there where that is nothing."""
+    code = "import sys, main\nfrom tcl_core.command_line import doctor\n"
+    code += "def run(arguments, output):\n    import onnxruntime\n    onnxruntime.SessionOptions()\n"
+    code += "doctor.run = run\nmain.HERE = '.'\nsys.exit(main.main(['doctor']))"
+    other = {name: value for name, value in os.environ.items() if name not in {"ORT_DISABLE_TELEMETRY", "CI"}}
+    homes = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=other | homes, capture_output=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert not [path for path in tmp_path.rglob("*") if "onnxruntime" in path.name]
 
 
 def test_the_folder_option_is_not_for_the_command_line(monkeypatch):
