@@ -21,6 +21,9 @@ def main(argv=None):
     """Run TCL Studio; the status is 0 done, 1 a bug, 2 bad input or a machine that lacks something, 3 verified not to
     match, 130 interrupted.
     """
+    if sys.stderr is None:
+        # The process was started with it closed (`2>&-`): whatever is said would be an error, and end with status 1.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - to the end of the process
     if sys.version_info < (3, 11):
         sys.stderr.write(
             "TCL Studio needs Python 3.11 or newer, and this is Python %d.%d (%s): start it with a newer one.\n"

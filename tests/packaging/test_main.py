@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import bootstrap
@@ -136,6 +137,31 @@ def test_a_setup_that_fails_is_one_sentence(monkeypatch, capsys):
     assert main.main(["tune"]) == 2
     assert main.main(["--venv"]) == 2
     assert capsys.readouterr().err == "No room.\n--venv needs a folder: python3 main.py --venv DIR ...\n"
+
+
+@contextmanager
+def closed_stderr(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", None)
+        yield
+        sys.stderr.close()
+
+
+@pytest.mark.parametrize(("error", "status"), [(UserError("target", "No."), 2), (ZeroDivisionError("x"), 1)])
+def test_a_closed_stderr_changes_no_status(monkeypatch, error, status):
+    monkeypatch.setattr(command_line, "main", raising(error))
+
+    with closed_stderr(monkeypatch):
+        assert main.main(["tune"]) == status
+
+
+def test_what_a_setup_says_needs_no_open_stderr(monkeypatch):
+    monkeypatch.setattr(main, "HERE", str(ROOT))
+    monkeypatch.setattr(bootstrap, "prepare", lambda root, arguments: bootstrap.say("Another start is setting up."))
+    monkeypatch.setattr(command_line, "main", lambda arguments: 0)
+
+    with closed_stderr(monkeypatch):
+        assert main.main(["tune"]) == 0
 
 
 def test_networks_are_told_to_nobody(tmp_path):
