@@ -94,9 +94,11 @@ def _named_cpu(name: str) -> TargetDict:
 def _parse_json(text: str) -> TargetDict:
     try:
         config = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:  # the latter of what is nested too deeply
         raise UserError("target", f"The target is not valid JSON ({error}): use {FORMS}.") from error
-    kind = config.get("kind")
+    if "kind" not in config:
+        raise UserError("target", f'The target has no "kind", which is "llvm" or "cuda": use {FORMS}.')
+    kind = config["kind"]
     if kind not in ("llvm", "cuda"):  # a tuple: JSON may hold a list here, which no set can be asked for
         raise UserError("target", f'A target of kind "{kind}" cannot be tuned here: the kind is "llvm" or "cuda".')
     if kind == "llvm":
@@ -147,7 +149,7 @@ def _cpu_platform(config: TargetDict, threads: int | None, measure: bool, host: 
         raise UserError("target", f'The target says "num-cores": {config["num-cores"]} but --threads says {asked}.')
     config = _validate({**config, "num-cores": asked})
     runnable = _runs_on(host, config)
-    _check_threads(asked, host if runnable else None)
+    _check_threads(asked, host if runnable else None, '"num-cores" of the target' if threads is None else "--threads")
     target_json = json.dumps(config, separators=(",", ":"))
     cpu = str(config.get("mcpu") or config.get("mtriple") or "generic")
     count = f"{asked} thread{'s' if asked > 1 else ''}"
@@ -178,13 +180,13 @@ def _runs_on(host: Host, config: TargetDict) -> bool:
     return False
 
 
-def _check_threads(threads: int, host: Host | None) -> None:
+def _check_threads(threads: int, host: Host | None, asked_by: str) -> None:
     """`host` is None where the target is other hardware, whose cores nobody can count from here."""
     if threads < 1:
-        raise UserError("target", f"{threads} threads cannot measure anything: --threads starts at 1.")
+        raise UserError("target", f"{threads} threads cannot measure anything: {asked_by} starts at 1.")
     if host is not None and threads > host.machine.cores:
         raise UserError(
-            "target", f"{threads} threads were asked for but {host.name} has {host.machine.cores}: lower --threads."
+            "target", f"{threads} threads were asked for but {host.name} has {host.machine.cores}: lower {asked_by}."
         )
 
 
@@ -214,7 +216,7 @@ def _cpu_features(config: TargetDict, threads: int, measure: bool, host: Host | 
 def _cuda_platform(config: TargetDict, threads: int | None, measure: bool, machine: Machine) -> Platform:
     """A CUDA platform: of the device that is here, else of `CUDA_DEFAULTS` up to generated source."""
     asked = machine.cores if threads is None else threads
-    _check_threads(asked, this_machine(machine))
+    _check_threads(asked, this_machine(machine), "--threads")
     device = detect.cuda_device()
     config = _validate({**CUDA_DEFAULTS, **(_device_limits(device) if device else {}), **config})
     arch = str(config["arch"])
