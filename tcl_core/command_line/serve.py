@@ -38,5 +38,6 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     except (OSError, ValueError, OverflowError, RuntimeError) as error:
         why = str(error.strerror if isinstance(error, OSError) and error.strerror else error).partition(" (while")[0]
         raise UserError(
-            "device", f"This machine cannot be served at {arguments.host}:{arguments.port} ({why}); see --host, --port."
+            "device",
+            f"This machine cannot be served at {arguments.host}:{arguments.port} ({why}); see `main.py serve --help`.",
         ) from error

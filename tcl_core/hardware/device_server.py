@@ -43,7 +43,7 @@ def serve(options: argparse.Namespace) -> None:
 
     Raises:
         OSError: the port is taken.
-        ValueError: a tracker without a key, or no address of one; more threads than cores.
+        ValueError: a tracker without a key or a key without a tracker, or no address of one; more threads than cores.
         RuntimeError: no tracker answers there, for a minute.
     """
     tracker = _tracker(options.tracker, options.key)
@@ -95,6 +95,8 @@ def _threads(asked: int | None) -> int:
 
 
 def _tracker(text: str | None, key: str | None) -> tuple[str, int] | None:
+    if text is None and key:  # such a server would take no client that comes by itself, and be sent none
+        raise ValueError("a tracker sends clients by a key: add --tracker HOST:PORT, or leave out --key")
     if text is None:
         return None
     host, _, port = text.rpartition(":")

@@ -62,4 +62,6 @@ def test_what_cannot_be_served_is_a_sentence(
         assert main(["serve", "--host", "127.0.0.1", "--port", port]) == BAD_INPUT
     assert f"cannot be served at 127.0.0.1:{port} (Address already in use)" in capsys.readouterr().err
     assert main(["serve", "--tracker", "desk:9190"]) == BAD_INPUT
-    assert "add --key NAME" in capsys.readouterr().err
+    assert "add --key NAME); see `main.py serve --help`" in capsys.readouterr().err
+    assert main(["serve", "--key", "pi4"]) == BAD_INPUT
+    assert "add --tracker HOST:PORT, or leave out --key" in capsys.readouterr().err

@@ -58,6 +58,8 @@ def options(*arguments: str) -> argparse.Namespace:
 def test_a_tracker_wants_an_address_and_a_key() -> None:
     with pytest.raises(ValueError, match="write HOST:PORT"):
         device_server.serve(options("--tracker", "desk", "--key", "pi4"))
+    with pytest.raises(ValueError, match="add --tracker HOST:PORT"):
+        device_server.serve(options("--key", "pi4"))
     with pytest.raises(ValueError, match="add --key NAME"):
         device_server.serve(options("--tracker", "desk:9190"))
 
