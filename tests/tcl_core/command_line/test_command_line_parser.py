@@ -151,7 +151,9 @@ def test_the_choices_are_what_is_implemented() -> None:
 )
 def test_bad_usage_is_two(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(line.split()) == BAD_INPUT
-    assert capsys.readouterr().out == ""
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("usage: main.py")  # refused as it was read, and not by the command later
 
 
 @pytest.mark.parametrize(
