@@ -34,6 +34,14 @@ def test_the_least_quota_of_all_groups_around_counts(tmp_path):
     assert cgroup.cpus(tmp_path / "trees", tmp_path / "own") == 2.0
 
 
+def test_a_group_may_have_colons_in_its_name(tmp_path):
+    """Containerd's do."""
+    write(tmp_path / "own", "0::/kubepods.slice/pod.slice:cri-containerd:0a1b")
+    write(tmp_path / "trees" / "kubepods.slice" / "pod.slice:cri-containerd:0a1b" / "cpu.max", "300000 100000")
+
+    assert cgroup.cpus(tmp_path / "trees", tmp_path / "own") == 3.0
+
+
 @pytest.mark.parametrize(("quota", "cpus"), [("-1", None), ("50000", 0.5)])
 @pytest.mark.parametrize("seen_at", ["docker/abc", "."])
 def test_the_first_version_has_a_tree_for_processors(tmp_path, quota, cpus, seen_at):
