@@ -113,6 +113,11 @@ class Docks(Mapping[str, QDockWidget]):
 
     def _title(self) -> None:
         """A dock among tabs is named by its tab; any other has a title bar."""
+        for bar in self._tab_bars():
+            # As a rule Qt cuts names where not all have room, to one letter beside large text: arrows lead to them.
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setUsesScrollButtons(True)
+            bar.setAccessibleName(tr("Panels"))
         for dock in self.values():
             plain: QWidget | None = dock.titleBarWidget()
             in_tabs = not dock.isFloating() and bool(self._window.tabifiedDockWidgets(dock))
@@ -155,8 +160,11 @@ class Docks(Mapping[str, QDockWidget]):
         """What Qt counts to the height of a dock among tabs, besides its own."""
         if not self._window.tabifiedDockWidgets(dock):
             return 0
-        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        return max((bar.height() for bar in bars if bar.isVisible()), default=0)
+        return max((bar.height() for bar in self._tab_bars() if bar.isVisible()), default=0)
+
+    def _tab_bars(self) -> list[QTabBar]:
+        """Those of docks among tabs; Qt makes one where docks come together."""
+        return self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
 
     def _in_front_below(self, dock: QDockWidget) -> bool:
         """A dock behind another one's tab counts as visible for Qt, with a height of its own; but nobody sees it."""

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from app.icons import icon
 from app.models.checkpoint_table import BRANCH_ROLE, CheckpointColumn, CheckpointTableModel
 from app.models.studio import StudioModels
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.views.comparison_page import ComparisonPage
@@ -44,6 +45,8 @@ _WIDTHS: Mapping[int, int] = {
     CheckpointColumn.PLATFORM: 215,
 }
 _LEAST_NAME, _LEAST_PLATFORM = 150, 70
+_SIDE_WIDTH = 250
+"""Of the form, in pixels, for text of the usual size."""
 _LEAVING = (CheckpointColumn.SIZE, CheckpointColumn.MODEL, CheckpointColumn.PLATFORM, CheckpointColumn.PAIRWISE)
 """In a narrow window the details have them, and a box chooses the platform."""
 
@@ -134,7 +137,7 @@ class CheckpointsPanel(QWidget):
         split.addWidget(self.pages)
         split.addWidget(self._side())
         split.setStretchFactor(0, 1)
-        split.setSizes([730, 250])
+        split.setSizes([730, round(_SIDE_WIDTH * text_scale(self.font()))])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 8)
         layout.addLayout(top)

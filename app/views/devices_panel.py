@@ -20,6 +20,7 @@ from app.icons import icon
 from app.models import device_table
 from app.models.device_table import MARK_ROLE, DeviceColumn, DeviceRow, DeviceTableModel
 from app.models.run_state import RunState
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import later, tr
 from app.widgets.copy_table import CopyTable
@@ -38,6 +39,8 @@ _WIDTHS: Mapping[int, int] = {
 _LEAST_DEVICE, _LEAST_CPU = 170, 90
 _LEAST_TABLE = 118
 """Height in pixels: this machine and two more."""
+_LEAST_ADDRESS = 110
+"""Width in pixels: an address and its port can be read."""
 _ADDRESS_HINT = later("HOST:PORT of a device server, or HOST:PORT/KEY of a tracker and the key its devices have")
 _HINT = later("On the other machine start `main.py serve`, then write its address above, as in pi.local:9090.")
 _TUNE = later("The next run is on the selected device: it stands behind the target's @")
@@ -65,6 +68,7 @@ class DevicesPanel(QWidget):
         self.address.setToolTip(tr(_ADDRESS_HINT))
         self.address.setAccessibleName(tr("Address of a device"))
         self.address.setClearButtonEnabled(True)
+        self.address.setMinimumWidth(round(_LEAST_ADDRESS * text_scale(self.font())))
         self.add_button = _button(tr("Add"), tr("Remember the device at this address, and look at it"))
         self.tune_button = _button(tr("Tune on it"), tr(_TUNE))
         self.look_button = _button(tr("Look again"), tr("See whether the selected device answers, and how busy it is"))

@@ -110,7 +110,7 @@ class PlotsPanel(QWidget):
         self._choice.setToolTip(tr("Show all tasks, or one"))
         self._choice.setMinimumContentsLength(12)
         self._choice.setMinimumWidth(_LEAST_TASK)
-        self._choice.setSizeAdjustPolicy(ElidedBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._choice.setSizeAdjustPolicy(ElidedBox.SizeAdjustPolicy.AdjustToContents)
         self._horizontal = ElidedBox()
         self._horizontal.addItems([tr("over time"), tr("over trials")])
         self._horizontal.setMinimumWidth(_LEAST_AXIS)
@@ -287,6 +287,7 @@ class PlotsPanel(QWidget):
             self._choice.addItem(state.task.name, state.task.key)
         self._choice.setCurrentIndex(max(0, self._choice.findData(chosen)))
         self._choice.blockSignals(False)
+        self._choice.setMaximumWidth(self._choice.sizeHint().width())  # names are whole where the card has room
         self._choose()
 
     def _choose(self) -> None:

@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from app.models.tile_choices import factors_at, split_with
 from app.models.what_if_wording import name, ordinal
+from app.text_scale import text_scale
 from app.translation import later, tr
 from app.widgets.flow_layout import FlowLayout
-from app.widgets.parts import label
+from app.widgets.parts import ElidedBox, label
 from app.widgets.wheel import WheelPass
 from tcl_core.domain import Decision, DecisionKind
 from tcl_core.what_if_events import Control
@@ -22,7 +23,7 @@ _CHOICE_WIDTH = 170
 _ONE_VALUE = later("It has one legal value only")
 
 
-class _Box(QComboBox):
+class _Box(ElidedBox):
     """A box in an area that scrolls, which never grows with the area."""
 
     def __init__(self, accessible: str) -> None:
@@ -65,7 +66,7 @@ class DecisionEditor(QWidget):
 
     def _add_choice(self, layout: FlowLayout) -> None:
         box = _Box(name(self._control))
-        box.setFixedWidth(_CHOICE_WIDTH)
+        box.setFixedWidth(round(_CHOICE_WIDTH * text_scale(self.font())))
         box.addItems(self._control.labels)
         box.setEnabled(box.count() > 1)
         box.setToolTip("" if box.isEnabled() else tr(_ONE_VALUE))

@@ -11,7 +11,7 @@ from app.models import what_if_wording as wording
 from app.models.what_if import WhatIf
 from app.translation import tr
 from app.widgets.decision_editor import DecisionEditor
-from app.widgets.parts import label
+from app.widgets.parts import ElidedLabel, label
 from tcl_core.what_if_events import Control
 
 
@@ -54,7 +54,7 @@ class DecisionList(QScrollArea):
         for slot, control in enumerate(self._controls):
             editor, note = DecisionEditor(control), label("", "muted")
             editor.chosen.connect(partial(self.turned.emit, slot))
-            title = label(wording.name(control))
+            title = ElidedLabel(text=wording.name(control))
             title.setBuddy(editor.boxes[0])
             note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             grid.addWidget(title, 2 * slot, 0, Qt.AlignmentFlag.AlignBottom)

@@ -39,7 +39,7 @@ from tcl_core.schedule_events import CodeText
 
 _TRACE_WIDTHS: Mapping[int, int] = {
     TraceColumn.NUMBER: 42,
-    TraceColumn.PRIMITIVE: 128,
+    TraceColumn.PRIMITIVE: 136,
     TraceColumn.DECISION: 78,
     TraceColumn.SCORE: 104,
 }

@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+import recorded_what_if
 import studio_engines
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
+    QLabel,
     QLineEdit,
     QPushButton,
     QScrollArea,
+    QTabBar,
+    QTabWidget,
     QToolBar,
     QToolButton,
 )
@@ -26,6 +30,8 @@ from app.models.task_columns import TaskColumn
 from app.style_sheet import style_sheet
 from app.text_scale import text_scale
 from app.tokens import LIGHT
+from app.widgets.decision_editor import DecisionEditor
+from app.widgets.parts import ElidedBox
 
 Open = Callable[[EngineTarget], Studio]
 
@@ -111,3 +117,47 @@ def test_the_tasks_do_not_scroll_to_the_side_beside_huge_text(open_studio: Open,
     shown = [column for column in TaskColumn if not table.isColumnHidden(column)]
     assert shown == [TaskColumn.TASK, TaskColumn.SHARE, TaskColumn.BEST, TaskColumn.LIMIT]
     assert 2 * 120 <= table.columnWidth(TaskColumn.TASK) < 2 * 185, "names are cut last, and not to nothing"
+
+
+@pytest.mark.usefixtures("huge")
+def test_the_panel_in_front_is_named_whole_beside_huge_text(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    window.resize(1280, 800)
+    (bar,) = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    assert bar.accessibleName() == "Panels"
+    for name in ("devices", "tasks"):
+        window.show_panel(name)
+        number = next(n for n in range(bar.count()) if bar.tabText(n) == window.docks[name].windowTitle())
+        words = bar.fontMetrics().horizontalAdvance(bar.tabText(number))
+        qtbot.waitUntil(lambda number=number, words=words: bar.tabRect(number).width() > words)
+        qtbot.waitUntil(lambda number=number: bar.rect().contains(bar.tabRect(number)))
+
+
+@pytest.mark.usefixtures("large")
+def test_the_side_of_the_checkpoints_grows_with_the_text(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    window.resize(1920, 1080)
+    window.show_panel("checkpoints")
+    (side,) = (tabs for tabs in window.checkpoints_panel.findChildren(QTabWidget) if tabs.tabText(1) == "Details")
+    qtbot.waitUntil(lambda: side.isVisible() and side.width() >= side.tabBar().tabRect(1).right())
+    for caption in window.checkpoints_panel.form.findChildren(QLabel):
+        assert not caption.isVisible() or caption.width() >= caption.minimumSizeHint().width(), caption.text()
+
+
+@pytest.mark.usefixtures("huge")
+def test_the_address_of_a_device_can_be_read_beside_huge_text(open_studio: Open, qtbot: QtBot) -> None:
+    window = open_studio(studio_engines.playing).window
+    window.resize(1280, 800)
+    window.show_panel("devices")
+    field = window.devices_panel.address
+    qtbot.waitUntil(lambda: field.isVisible() and field.width() >= field.minimumWidth())
+    assert field.minimumWidth() > field.fontMetrics().horizontalAdvance("pi.local:9090")
+
+
+def test_a_choice_of_a_what_if_grows_with_the_text(qapp: QApplication, large: float, qtbot: QtBot) -> None:
+    editor = DecisionEditor(recorded_what_if.CONTROLS[2])
+    qtbot.addWidget(editor)
+    editor.show_value(recorded_what_if.CONTROLS[2].values[3])
+    qtbot.waitUntil(lambda: editor.boxes[0].font().pixelSize() == 12 * large)
+    box = editor.boxes[0]
+    assert isinstance(box, ElidedBox) and box.shown == box.currentText() == "up to 512 steps"

@@ -45,6 +45,12 @@ def test_a_narrow_window_shows_every_choice_and_button(models: StudioModels, pan
     assert panel.left.table.columnWidth(TraceColumn.ARGUMENTS) >= 100, "what a step is about can be read"
 
 
+def test_the_primitives_are_named_whole(models: StudioModels, panel: SchedulesPanel) -> None:
+    show(models)
+    table = panel.left.table
+    assert table.columnWidth(TraceColumn.PRIMITIVE) >= table.sizeHintForColumn(TraceColumn.PRIMITIVE)
+
+
 def opened(tile: int, *, long: bool = False) -> Opened:
     texts = SourceGenerated(request=1, texts=recorded.source(long))
     return Opened(view=recorded.view(tile), source=texts, score=recorded.explained(1))
