@@ -126,6 +126,7 @@ class CheckpointsPanel(QWidget):
         self._stack.addWidget(self._empty)
         self._stack.addWidget(table)
         self.pages.setDocumentMode(True)
+        self.pages.tabBar().setAccessibleName(tr("Checkpoints"))
         for page, title in (
             (self._stack, tr("Lineage")),
             (self.evaluation, tr("Evaluation")),
@@ -156,6 +157,7 @@ class CheckpointsPanel(QWidget):
         scroll.setWidget(content)
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
+        tabs.tabBar().setAccessibleName(tr("Training and details"))
         tabs.setMinimumWidth(230)
         tabs.addTab(self.form, tr("Train and learn"))
         tabs.addTab(scroll, tr("Details"))

@@ -63,6 +63,7 @@ class LibraryPanel(QWidget):
             table.give_room(0, _LEAST_NAME)
         self.tabs = _LowTabs()
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("Tables of the library"))
         self.tabs.setMinimumHeight(round(_LEAST_TABLE * text_scale(self.font())))
         for table, title in ((self.times, tr("Times")), (self.tasks, tr("Tasks")), (self.outputs, tr("Outputs"))):
             self.tabs.addTab(table, title)

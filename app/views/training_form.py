@@ -70,7 +70,7 @@ class TrainingForm(QWidget):
         for number, (text, field) in enumerate(fields):
             caption = label(text)
             caption.setBuddy(field)
-            field.setAccessibleName(tr("{text} of the training", text=text))
+            field.setAccessibleName(tr("Training: {text}", text=text))
             grid.addWidget(caption, number, 0)
             grid.addWidget(field, number, 1)
         buttons = QHBoxLayout()

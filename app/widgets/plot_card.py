@@ -37,7 +37,7 @@ _OFFERS = {
     Saving.PNG: later("Save as &PNG…"),
     Saving.SVG: later("Save as &SVG…"),
     Saving.CSV: later("Save the numbers as &CSV…"),
-    Saving.COPY: later("&Copy the numbers"),
+    Saving.COPY: later("C&opy the numbers"),
 }
 
 _LEAST_HEIGHT = 140

@@ -122,6 +122,7 @@ class RecordPane(QFrame):
         top.addLayout(words, 1)
         top.addWidget(self.copy_button)
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(tr("Views of the {name}", name=self._name))
         self.tabs.setUsesScrollButtons(True)
         self._split.setChildrenCollapsible(False)
         for part in (self.tree, self.table, self.tabs):

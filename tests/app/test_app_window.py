@@ -8,8 +8,23 @@ import pytest
 import recorded_run
 import studio_engines
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QStatusTipEvent
-from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
+from PySide6.QtGui import QKeySequence, QStatusTipEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QFrame,
+    QGraphicsView,
+    QLineEdit,
+    QMenu,
+    QMenuBar,
+    QMessageBox,
+    QPushButton,
+    QTabBar,
+    QToolBar,
+)
 from pytestqt.qtbot import QtBot
 
 from app.application import Studio
@@ -293,19 +308,25 @@ def test_layout_and_form_are_restored(open_studio: Open, qtbot: QtBot) -> None:
     assert not second.window.docks["failures"].isFloating()
 
 
-def test_everything_that_can_be_pressed_has_a_name(open_studio: Open) -> None:
-    from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSpinBox, QTableView
-
-    window = open_studio(studio_engines.playing).window
+def test_everything_that_can_be_pressed_has_a_name(tuned_studio: Open) -> None:
+    window = tuned_studio(studio_engines.playing).window
+    own = QLineEdit | QAbstractSpinBox | QComboBox | QAbstractItemView | QMenuBar | QToolBar | QTabBar
     nameless = [
         widget
-        for kind in (QAbstractButton, QComboBox, QLineEdit, QSpinBox)
-        for panel in (window.run_panel, window.task_panel, window.plots_panel, window.start_page, window.library_panel)
-        for widget in panel.findChildren(kind)
-        if not isinstance(widget.parent(), QLineEdit | QSpinBox | QTableView)  # Qt's own buttons inside a field
-        and not (widget.accessibleName() or getattr(widget, "text", str)())
+        for kind in (QAbstractButton, QComboBox, QLineEdit, QAbstractSpinBox, QTabBar, QAbstractItemView, QGraphicsView)
+        for widget in window.findChildren(kind)
+        if not isinstance(widget.parent(), own)  # Qt's own buttons inside a field
+        and type(widget.parent()) is not QFrame  # and lists under a box
+        and not (widget.accessibleName() or (isinstance(widget, QAbstractButton) and widget.text()))
     ]
     assert not nameless
+
+
+def test_no_two_entries_of_a_menu_have_the_same_key(tuned_studio: Open) -> None:
+    window = tuned_studio(studio_engines.playing).window
+    for menu in window.findChildren(QMenu):
+        keys = [key for action in menu.actions() if (key := QKeySequence.mnemonic(action.text()).toString())]
+        assert len(keys) == len(set(keys)), [action.text() for action in menu.actions()]
 
 
 @pytest.mark.parametrize(("action", "keys"), [("open", "Ctrl+O"), ("start", "F5"), ("stop", "Shift+F5")])
