@@ -109,7 +109,7 @@ class CheckpointWiring(QObject):
     def _take_way_on(self, way: WayOn) -> None:
         if way is WayOn.RESTORE_CHECKPOINT:
             self._checkpoints.restore()
-        elif way is WayOn.OPEN_AS_PROPOSED:
+        elif way is WayOn.OPEN_AS_PROPOSED and not self._window.run_panel.form.problem:
             self.reopen()
 
     def _note_made(self, path: str) -> None:

@@ -314,13 +314,12 @@ class Controller(QObject):
             self._announce(Mood.NEUTRAL, run.outcome, WayOn.CONTINUE_RUN, tr("Continue the run"))
 
     def _refused(self, event: events.Refused) -> None:
+        opens = event.proposes and self._opening is not None and not self._models.run.busy
         self._log(EntryKind.REFUSED, event.sentence, at=event.at)
         self._settle()
         self._after_opening = None
-        if event.proposes and self._opening is not None:
-            self._announce(Mood.BAD, event.sentence, WayOn.OPEN_AS_PROPOSED, tr("Open it so"))
-        else:
-            self._announce(Mood.BAD, event.sentence)
+        way = (WayOn.OPEN_AS_PROPOSED, tr("Open it so")) if opens else ()
+        self._announce(Mood.BAD, event.sentence, *way)
 
     def _crashed(self, event: events.Crashed) -> None:
         was_busy = self._models.run.busy

@@ -48,18 +48,20 @@ _MODEL_HINT = later(
     "What predicts the score of a candidate: mamba (ours), transformer, lstm, mlp, xgb "
     "(MetaSchedule's own), random (no prediction)."
 )
-_SHAPES_HINT = later("Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened.")
+_SHAPES_HINT = later(
+    "Sizes of dynamic inputs, as in x=1,3,224,224; mask=1,128. They hold when the network is opened: Enter opens it."
+)
 _VALUES_HINT = later(
     "Inputs that stay the same, as in rate=16000; mask=1: they are constants then, no inputs of the library. They hold "
-    "when the network is opened."
+    "when the network is opened: Enter opens it."
 )
 _BEGIN_HINT = later(
     "Tensors inside the network at which it begins, as in features; mask: they are inputs then. They hold when the "
-    "network is opened."
+    "network is opened: Enter opens it."
 )
 _END_HINT = later(
     "Tensors inside the network at which it ends, as in boxes; scores: in front of what cannot be tuned, say. They "
-    "hold when the network is opened."
+    "hold when the network is opened: Enter opens it."
 )
 _USUAL = 7
 """Fields that are always shown; the rest is behind "More options"."""

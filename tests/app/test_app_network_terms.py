@@ -54,6 +54,27 @@ def test_shapes_a_refusal_proposes_are_filled_in(studio: Studio, qtbot: QtBot) -
     assert not form._shapes.isVisible()
 
 
+def test_a_network_is_opened_again_with_the_shapes_that_were_proposed(studio: Studio, qtbot: QtBot) -> None:
+    shapes, run, window = (("x", (1, 128)),), studio.models.run, studio.window
+    window.open_requested.emit("dynamic.onnx")
+    qtbot.waitUntil(lambda: run.activity is Activity.READY)
+    studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
+    assert window.banner.action_button.isVisible()
+    form = window.run_panel.form
+    form._shapes.setText("x=1,2,")
+    assert form.problem
+    window.banner.action_button.click()
+    assert run.activity is Activity.READY, "what cannot be read is not what the network is opened with"
+    studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
+    window.banner.action_button.click()
+    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.shapes == shapes)
+
+
+def test_a_refusal_that_nothing_said_of_the_network_mends_offers_nothing(studio: Studio) -> None:
+    studio.engine.events.emit((Refused(stage="network", sentence="It is no network."),))
+    assert studio.window.banner.isVisible() and not studio.window.banner.action_button.isVisible()
+
+
 def test_a_proposal_for_an_input_with_blanks_in_its_name_can_be_taken(studio: Studio) -> None:
     shapes, form = (("features & more", (1, 32)),), studio.window.run_panel.form
     studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
