@@ -311,7 +311,8 @@ class Controller(QObject):
             mood = Mood.GOOD if library_wording.is_good(event.library) else Mood.WARN
             self._announce(mood, sentence, WayOn.SHOW_LIBRARY, tr("Show the library"))
         else:
-            self._announce(Mood.NEUTRAL, run.outcome, WayOn.CONTINUE_RUN, tr("Continue the run"))
+            mood = Mood.WARN if wording.gave_nothing(event) else Mood.NEUTRAL
+            self._announce(mood, run.outcome, WayOn.CONTINUE_RUN, tr("Continue the run"))
 
     def _refused(self, event: events.Refused) -> None:
         opens = event.proposes and self._opening is not None and not self._models.run.busy

@@ -119,12 +119,19 @@ def heartbeat(age_s: float) -> str:
 
 
 def ending(finished: Finished) -> str:
-    """How a run ended, one sentence."""
+    """How a run ended, one sentence; and one more where all it measured failed."""
     seconds, trials = quantities.clock(finished.seconds), quantities.trials(finished.trials)
+    none = tr(" None gave a latency: Failures says why.") if gave_nothing(finished) else ""
     if finished.reason == "stopped":
-        return tr("Stopped after {seconds} and {trials}; everything measured is kept.", seconds=seconds, trials=trials)
+        kept = tr("Stopped after {seconds} and {trials}; everything measured is kept.", seconds=seconds, trials=trials)
+        return kept + none
     reason = end_reason(finished.reason)
-    return tr("Finished after {seconds} and {trials}: {reason}.", seconds=seconds, trials=trials, reason=reason)
+    return tr("Finished after {seconds} and {trials}: {reason}.", seconds=seconds, trials=trials, reason=reason) + none
+
+
+def gave_nothing(finished: Finished) -> bool:
+    """Whether a run measured something, and all of it failed."""
+    return 0 < finished.trials == finished.failed
 
 
 def end_reason(reason: str) -> str:

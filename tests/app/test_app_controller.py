@@ -13,7 +13,7 @@ import recorded_what_if
 import silent_desk
 from silent_desk import Desk
 
-from app.models.announcement import WayOn
+from app.models.announcement import Mood, WayOn
 from app.models.evaluation import EvaluationRequest
 from app.models.run_request import request_of
 from app.models.run_state import Activity
@@ -348,3 +348,22 @@ def test_the_bar_is_full_when_a_run_came_to_its_own_end(desk: Desk, reason: str,
     assert desk.models.run.activity is Activity.READY
     assert finished.seconds > progress.elapsed_s, "time has gone by since the last word of the run"
     assert desk.models.run.progress == replace(progress, fraction=fraction, elapsed_s=finished.seconds)
+
+
+@pytest.mark.parametrize(("failed", "mood"), [(3, Mood.WARN), (2, Mood.NEUTRAL)])
+@pytest.mark.parametrize("reason", ["stopped", "minutes"])
+def test_a_run_of_which_all_failed_says_so(desk: Desk, reason: str, failed: int, mood: Mood) -> None:
+    desk.tell(
+        events.Finished(
+            reason=reason,
+            trials=3,
+            failed=failed,
+            seconds=9.0,
+            seconds_by_stage=(),
+            candidates_scored=64,
+            library=None,
+        )
+    )
+    said = desk.said[-1]
+    assert said is not None and said.mood is mood
+    assert said.sentence.endswith(" None gave a latency: Failures says why.") is (failed == 3)
