@@ -6,7 +6,7 @@ Addresses are remembered between starts, what was seen at them is not. Lives in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -72,7 +72,9 @@ class DeviceController(QObject):
         self._devices, self._engine, self._settings, self._controller = models.devices, engine, settings, controller
         self._look_here: Callable[[], DeviceLook] | None = look_here
         self._removed: _Removed | None = None
+        self._run = models.run
         self._devices.set_addresses(settings.devices)
+        self._run.changed.connect(self._note_end)
         engine.lost.connect(self.take_loss)
 
     # Intents
@@ -132,7 +134,8 @@ class DeviceController(QObject):
     def look_at_unseen(self) -> None:
         """Whoever brings the panel to the front sees how devices stand that nobody has looked at yet."""
         if self._look_here is not None:
-            self._devices.take_look(self._look_here())
+            here = self._devices.device(0).look
+            self._devices.take_look(replace(self._look_here(), state=here.state if here else DeviceState.FREE))
             self._look_here = None
         for address in self._devices.unseen:
             self.look_at(address)
@@ -148,6 +151,7 @@ class DeviceController(QObject):
                     self._devices.take_look(event.look)
                 case NetworkOpened() | RunStarted():
                     self._remember_target(self._controller.listed_target)
+                    self._note_run(self._controller.listed_target)
                 case Crashed():  # perhaps in a look, and then there is no answer
                     self._devices.end_looks()
 
@@ -166,6 +170,24 @@ class DeviceController(QObject):
             return
         if address is not None and self._remember(address.text):
             self.look_at(address.text)
+
+    def _note_run(self, target: str) -> None:
+        """A run without a device measures here."""
+        try:
+            here = split_target(target)[1] is None
+        except UserError:  # the engine took it for something else
+            here = True
+        if here and self._run.busy:
+            self._show_here(DeviceState.BUSY)
+
+    def _note_end(self) -> None:
+        if not self._run.busy:
+            self._show_here(DeviceState.FREE)
+
+    def _show_here(self, state: DeviceState) -> None:
+        here = self._devices.device(0).look
+        if here is not None and here.state is not state:
+            self._devices.take_look(replace(here, state=state))
 
     def _remember(self, address: str) -> bool:
         """Whether it was not remembered before."""

@@ -20,13 +20,14 @@ from app.jobs.engine_process import EngineTarget
 from app.jobs.engine_thread import EngineLoss
 from app.models.announcement import WayOn
 from app.models.device_table import DeviceColumn
+from app.models.run_request import request_of
 from app.models.run_state import Activity
 from app.settings import Settings
 from app.views.devices_panel import DevicesPanel
 from tcl_core.device_events import DeviceSeen
 from tcl_core.devices import LookAtDevice
 from tcl_core.domain import Failure, Stage
-from tcl_core.events import Crashed
+from tcl_core.events import Crashed, Refused, RunStarted
 
 PI = "pi.local:9090"
 Open = Callable[[EngineTarget], Studio]
@@ -318,3 +319,20 @@ def test_a_run_remembers_its_device_too(desk: Desk, devices: DeviceController, s
     assert settings.devices == (PI, "desk:9190/pi4") and looks(desk) == [PI, "desk:9190/pi4"]
     desk.tell(replace(started, config=replace(recorded_run.config(), target="cpu@what?")))
     assert settings.devices == (PI, "desk:9190/pi4")
+
+
+@pytest.mark.parametrize(("target", "state"), [("cpu", "busy"), (f"cpu@{PI}", "free")])
+def test_this_machine_is_busy_while_a_run_measures_on_it(
+    desk: Desk, devices: DeviceController, target: str, state: str
+) -> None:
+    began, *_ = desk.started("/w")
+    assert isinstance(began, RunStarted)
+    desk.controller.start_run(request_of(began.config))
+    desk.tell(replace(began, config=replace(began.config, target=target)))
+    devices.look_at_unseen()  # whoever looks at the table now sees the same
+    here = desk.models.devices.device(0).look
+    assert here is not None and here.state.value == state and here.cpu == device_samples.HERE.cpu
+    desk.controller.hold_or_resume()
+    assert desk.models.devices.device(0).mark.value == state, "a run that is held goes on"
+    desk.tell(Refused(stage="tune", sentence="It broke off."))
+    assert desk.models.devices.device(0).mark.value == "free"
