@@ -47,6 +47,10 @@ class TaskRow:
     limit: int | None = None
 
 
+_LEAST = 0.001
+"""Smaller numbers of a column are said to be below it."""
+
+
 def _mflop(flops: float) -> str:
     if 0 < flops < 1e4:
         return "< 0.01"
@@ -80,6 +84,8 @@ def _gain(row: TaskRow) -> str:
 def _measured(value: Callable[[TaskRow], float]) -> Callable[[TaskRow], str]:
     def text(row: TaskRow) -> str:
         number = value(row)
+        if 0 < number < _LEAST:  # its digits would be wider than the column, and cut
+            return f"< {_LEAST}"
         return "–" if number < 0 else quantities.digits(number)
 
     return text
