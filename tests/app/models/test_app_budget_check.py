@@ -106,6 +106,9 @@ def test_tasks_with_next_to_no_budget_are_named_as_far_as_there_is_room(models: 
     said = judged(models, trials=480)
     assert said.sentence.startswith(f"The budget of {names[0]}, {names[1]} and 1 more is next to nothing")
     assert not said.enough
+    models.tasks.set_task_trials([(key, 15) for key in keys[:2]])
+    said = judged(models, trials=480)
+    assert said.sentence.startswith(f"The budget of {names[0]}, {names[1]} is next to nothing")
     models.tasks.set_task_trials([(key, 16) for key in keys[:2]])
     assert judged(models, paced(60, 60.0), trials=480).sentence.endswith("480 take about 8:00 here.")
     models.tasks.set_task_trials([(key, 20) for key in keys])
