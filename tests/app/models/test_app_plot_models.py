@@ -227,6 +227,22 @@ def test_the_end_of_a_run_brings_exact_times(qtbot: QtBot) -> None:
     assert times.seconds == ()
 
 
+def test_a_run_that_measured_no_times_itself_has_those_that_were_seen_to_its_end(qtbot: QtBot) -> None:
+    times = StageTimes()
+    told: list[None] = []
+    times.changed.connect(lambda: told.append(None))
+    times.flush()
+    assert not told, "nothing has changed"
+    times.begin_phase(phase(100.0, Stage.SEARCH))
+    times.take_progress(progress(103.0, 3.0))
+    finished = next(event for event in recorded_run.RecordedRun().events() if isinstance(event, events.Finished))
+    times.finish(replace(finished, at=105.0, seconds_by_stage=()))
+    assert times.seconds == ((Stage.SEARCH, 5.0),) and not times.exact
+    times.flush()
+    times.flush()
+    assert len(told) == 1
+
+
 def test_an_estimate_that_stays_the_same_only_moves_the_end_of_the_line(qtbot: QtBot) -> None:
     series = EstimateSeries()
     for second in range(1000):
