@@ -7,9 +7,13 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWidget, QTreeView, QVBoxLayout, QWidget
 
 from app.models.failure_tree import FailureTreeModel
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.parts import EmptyState
+
+_WIDTHS = {1: 90, 2: 80}
+"""Of stage and count, in pixels, for text of the usual size."""
 
 
 class FailuresPanel(QWidget):
@@ -38,7 +42,7 @@ class FailuresPanel(QWidget):
         self.message.setReadOnly(True)
         self.message.setAccessibleName(tr("Message of the selected failure"))
         self.message.setPlaceholderText(
-            tr("Select a row to read its whole message; a double-click on a failure opens its candidate.")
+            tr("Select a row to read its whole message; a double-click on a failure, or Enter, opens its candidate.")
         )
         self.message.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.message.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -74,8 +78,8 @@ class FailuresPanel(QWidget):
         if header.count() == 3 and header.sectionResizeMode(0) is not QHeaderView.ResizeMode.Stretch:
             header.setStretchLastSection(False)
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-            header.resizeSection(1, 90)
-            header.resizeSection(2, 80)
+            for column, width in _WIDTHS.items():
+                header.resizeSection(column, round(width * text_scale(self.font())))
         if not self._failures.rowCount():
             self.message.clear()
 

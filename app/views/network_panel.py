@@ -102,7 +102,7 @@ class NetworkPanel(QWidget):
         self.search.setToolTip(tr("Task, function or shape (Ctrl+F); Enter goes to the next"))
         self.search.setClearButtonEnabled(True)
         self.search.setMinimumWidth(round(_LEAST_SEARCH * text_scale(self.search.font())))
-        self.search.setMaximumWidth(220)
+        self.search.setMaximumWidth(round(220 * text_scale(self.font())))
         self.lens.setAccessibleName(tr("What the colours say"))
         for lens, words, hint in _LENSES:
             self.lens.addItem(tr(words), lens)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.icons import icon, picture
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.parts import label, line
@@ -39,7 +40,7 @@ class StartPage(QWidget):
         self._recent.setSpacing(0)
         card = QFrame()
         card.setObjectName("card")
-        card.setMaximumWidth(600)
+        card.setMaximumWidth(round(600 * text_scale(self.font())))
         self._fill(QVBoxLayout(card))
         outer = QHBoxLayout(self)
         outer.addStretch(1)

@@ -20,6 +20,7 @@ from app.models.row_table import SORT_ROLE
 from app.models.run_state import RunState
 from app.models.task_columns import TaskColumn
 from app.models.task_table import FRACTION_ROLE, KEY_ROLE, TaskTableModel
+from app.text_scale import text_scale
 from app.tokens import Tokens
 from app.translation import tr
 from app.widgets.copy_table import CopyTable
@@ -69,7 +70,7 @@ class TaskPanel(QWidget):
         self._filter.setAccessibleName(tr("Filter tasks by name"))
         self._filter.setClearButtonEnabled(True)
         self._filter.setMinimumWidth(_LEAST_FILTER)
-        self._filter.setMaximumWidth(200)
+        self._filter.setMaximumWidth(round(200 * text_scale(self.font())))
         self.proxy = QSortFilterProxyModel(self)
         self.proxy.setSourceModel(tasks)
         self.proxy.setSortRole(SORT_ROLE)

@@ -43,6 +43,7 @@ _TRACE_WIDTHS: Mapping[int, int] = {
     TraceColumn.DECISION: 78,
     TraceColumn.SCORE: 104,
 }
+_TREE_WIDTHS = {1: 58, 2: 82}
 _LEAST_ARGUMENTS = 100
 _SIZES = {3: [320, 490, 450], 2: [520, 450], 1: [1]}
 _WIDE = 1100
@@ -201,8 +202,8 @@ class RecordPane(QFrame):
         header = self.tree.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.resizeSection(1, 58)
-        header.resizeSection(2, 82)
+        for column, width in _TREE_WIDTHS.items():
+            header.resizeSection(column, round(width * text_scale(self.tree.font())))
 
     def _show_texts(self, texts: tuple[CodeText, ...], other: Opened | None, *, left: bool) -> None:
         self._fit_tabs(texts)

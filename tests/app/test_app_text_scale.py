@@ -38,12 +38,13 @@ Open = Callable[[EngineTarget], Studio]
 
 @contextmanager
 def text_of(qapp: QApplication, pixels: int) -> Iterator[None]:
-    before = qapp.font()
+    before, sheet = qapp.font(), qapp.styleSheet()
     font = qapp.font()
     font.setPixelSize(pixels)
     qapp.setFont(font)
     yield
     qapp.setFont(before)
+    qapp.setStyleSheet(sheet)  # of this size, too: later tests' panels would be wider
 
 
 @pytest.fixture
@@ -161,3 +162,16 @@ def test_a_choice_of_a_what_if_grows_with_the_text(qapp: QApplication, large: fl
     qtbot.waitUntil(lambda: editor.boxes[0].font().pixelSize() == 12 * large)
     box = editor.boxes[0]
     assert isinstance(box, ElidedBox) and box.shown == box.currentText() == "up to 512 steps"
+
+
+@pytest.mark.usefixtures("huge")
+def test_stages_and_numbers_of_failures_are_whole_beside_huge_text(tuned_studio: Open, qtbot: QtBot) -> None:
+    window = tuned_studio(studio_engines.playing).window
+    window.resize(1280, 800)
+    window.show_panel("failures")
+    tree = window.failures_panel.tree
+    qtbot.waitUntil(tree.isVisible)
+    for column in (1, 2):
+        words = str(tree.model().headerData(column, Qt.Orientation.Horizontal))
+        assert tree.header().fontMetrics().horizontalAdvance(words) < tree.columnWidth(column), words
+        assert tree.sizeHintForColumn(column) <= tree.columnWidth(column)
