@@ -39,6 +39,13 @@ def test_every_plot_is_named(small: Studio, qtbot: QtBot) -> None:
     assert plots._choice.shown == "All tasks" and plots._horizontal.shown == "over time"
 
 
+def test_the_chosen_task_is_named_whole_in_the_usual_window(small: Studio, qtbot: QtBot) -> None:
+    small.window.resize(1280, 800)
+    plots = small.window.plots_panel
+    plots.select_task(recorded_what_if.TASK.key)
+    qtbot.waitUntil(lambda: plots._choice.shown == recorded_what_if.TASK.name)
+
+
 def test_a_legend_has_its_room_before_the_words_beside_it(small: Studio, qtbot: QtBot) -> None:
     plots = small.window.plots_panel
     for card, page in ((plots.left, Left.SCORES), (plots.left, Left.POOL), (plots.right, Right.ROOFLINE)):

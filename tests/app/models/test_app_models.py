@@ -346,16 +346,6 @@ def test_operations_that_are_none_are_0_and_few_are_counted(tasks: TaskTableMode
     assert shown == ["0", "< 0.01", "0.0345", "420,000"]
 
 
-def test_a_speed_that_is_next_to_none_has_no_more_digits_than_the_column_room(tasks: TaskTableModel) -> None:
-    shown = []
-    for flops in (0.0, 69.0, 1e6, 4.87e9):
-        first = recorded_run.tasks()[0]
-        tasks.set_tasks([replace(first, flops=flops)])
-        tasks.set_states([TaskState(task=replace(first, flops=flops), best_s=1.0)])
-        shown.append(cell(tasks, 0, TaskColumn.RATE))
-    assert shown == ["0.00", "< 0.001", "0.00100", "4.87"]
-
-
 def test_clocks() -> None:
     assert (quantities.trials(1), quantities.trials(1288)) == ("1 trial", "1,288 trials")
     assert quantities.clock(7) == "0:07"

@@ -227,17 +227,6 @@ def test_every_page_is_drawn_and_says_what_it_shows(
     assert "rank correlation" in panel.round_plot.picker.card.text()
 
 
-def test_the_chosen_task_is_named_whole_where_the_card_has_room(
-    models: StudioModels, panel: PlotsPanel, qtbot: QtBot
-) -> None:
-    play(models)
-    name = "fused_contrib_conv2d_NCHWc_add_add_relu"
-    first = models.tasks.states[0]
-    models.tasks.set_states([replace(first, task=replace(first.task, name=name)), *models.tasks.states[1:]])
-    panel.select_task(first.task.key)
-    qtbot.waitUntil(lambda: panel._choice.shown == name)
-
-
 def test_best_so_far_is_the_networks_or_the_chosen_tasks(models: StudioModels, panel: PlotsPanel) -> None:
     play(models)
     curve = panel.estimate_plot._curve
