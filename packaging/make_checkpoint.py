@@ -44,7 +44,7 @@ def make_checkpoint(context: Context, out: Path, share: float, seed: int, watch:
     parent: CheckpointFile | None = None
     unfinished = out.with_name(f".{out.name}.unfinished")
     try:
-        for fingerprint in context.sequence(seed):
+        for fingerprint in context.sequence():
             watch.phase(context.name(fingerprint))
             parent = _learn(context, learner, fingerprint, share, watch, parent, unfinished)
         if parent is None:
@@ -66,7 +66,7 @@ def _learn(
 ) -> CheckpointFile:
     platform, digest = context.dataset.platforms[fingerprint], context.dataset.digest
     report = learner.learn(platform_data(context, fingerprint, share, learner.seed), watch.show, CancelToken())
-    metrics = [("top1", platform_top1(context, learner, fingerprint, learner.seed))]
+    metrics = [("top1", platform_top1(context, learner, fingerprint))]
     if report.validation_top1 is not None:
         metrics.append(("validation_top1", report.validation_top1))
     origin = Origin(

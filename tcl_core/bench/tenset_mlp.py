@@ -40,7 +40,7 @@ def trained_tenset_mlp(report: Callable[[str], None]) -> Path:
         return path
     cancel = CancelToken()
     context = Context(dataset, config, cache / "cells")
-    split = context.split(0)
+    split = context.split
     model = context.model(_NAME, 0)
     keys = (*split.train, *split.validation)
     context.groups.prepare(keys, context.platform, model.reads, cancel, lambda what: None)
@@ -49,7 +49,7 @@ def trained_tenset_mlp(report: Callable[[str], None]) -> Path:
     def tell(epoch: EpochReport) -> None:
         report(f"TenSet-MLP: pass {epoch.epoch} of {epoch.epochs}")
 
-    context.fit(model, teaching, context.validation(context.platform, 0, model.reads), tell, cancel)
+    context.fit(model, teaching, context.validation(context.platform, model.reads), tell, cancel)
     cache.mkdir(parents=True, exist_ok=True)
     model.save(path)
     return path

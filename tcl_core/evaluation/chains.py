@@ -46,8 +46,7 @@ def run_chains(
 ) -> Cells:
     """Top-1 on the test networks by share, for each named chain and seed; tables that name the same chain share it."""
     config = context.config
-    for seed in seeds:
-        context.check(context.platform, seed)
+    context.check(context.platform)
 
     def work(row: str, seed: int, epochs: EpochWatch) -> Value:
         return _follow(context, chains[row], seed, epochs, cancel)
@@ -63,14 +62,14 @@ def run_chains(
 
 
 def _follow(context: Context, chain: Chain, seed: int, epochs: EpochWatch, cancel: CancelToken) -> Value:
-    groups, platform, train = context.groups, context.platform, context.split(seed).train
+    groups, platform, train = context.groups, context.platform, context.split.train
     name = context.config.cost_model.name
     found: Value = {}
     model = context.model(name, seed)
-    validation = context.validation(platform, seed, model.reads)
+    validation = context.validation(platform, model.reads)
     if chain.sampler is None:
         context.fit(model, groups.groups(train, platform, reads=model.reads), validation, epochs, cancel)
-        return {share_name(1.0): top_k(context.test(model, platform, seed), 1).ratio}
+        return {share_name(1.0): top_k(context.test(model, platform), 1).ratio}
     sampler = make_sampler(chain.sampler)
     chosen: Choice | None = None
     for share in chain.shares:
@@ -78,5 +77,5 @@ def _follow(context: Context, chain: Chain, seed: int, epochs: EpochWatch, cance
         chosen = grow(groups, train, platform, share, sampler, model, seed, chosen)
         model = context.model(name, seed)
         context.fit(model, chosen_groups(groups, chosen, platform, model), validation, epochs, cancel)
-        found[share_name(share)] = top_k(context.test(model, platform, seed), 1).ratio
+        found[share_name(share)] = top_k(context.test(model, platform), 1).ratio
     return found

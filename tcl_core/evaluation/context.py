@@ -19,7 +19,7 @@ from tcl_core.errors import UserError
 from tcl_core.evaluation.cells import CellFolder, digest_of
 from tcl_core.evaluation.groups import Groups, Reads
 from tcl_core.evaluation.metrics import RankedNetwork
-from tcl_core.evaluation.splits import TaskSplit, rotations, split_tasks
+from tcl_core.evaluation.splits import TaskSplit, split_tasks
 from tcl_core.evaluation.training import rank_with
 from tcl_core.events import CancelToken
 from tcl_core.features import LAYOUT
@@ -63,7 +63,6 @@ class EvaluationConfig:
         known_share: the same of the platforms that are known before a new one comes (transfer): the checkpoint that
             ships has learned all of theirs.
         learners: keys of `learning.LEARNERS`; empty for all.
-        rotate: another split for each seed (`splits.rotations`) instead of the dataset's own.
         platform: fingerprint for the tables on one platform; None for the one with most records.
         processes: workers that replay candidates; does not change a figure.
     """
@@ -81,7 +80,6 @@ class EvaluationConfig:
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     learners: tuple[str, ...] = ()
     tuning: TuningConfig = field(default_factory=TuningConfig)
-    rotate: bool = False
     platform: str | None = None
     processes: int = 2
 
@@ -122,21 +120,18 @@ class Context:
         own = self.dataset.platforms[platform].name
         return own if names.count(own) == 1 else f"{own} ({platform})"
 
-    def split(self, seed: int) -> TaskSplit:
-        """The tasks by purpose under a seed."""
-        networks = self.dataset.networks
-        if not self.config.rotate:
-            return split_tasks(networks)
-        turns = rotations(networks, 0)
-        return split_tasks(networks, turns[seed % len(turns)])
+    @cached_property
+    def split(self) -> TaskSplit:
+        """The tasks by purpose."""
+        return split_tasks(self.dataset.networks)
 
-    def check(self, platform: str, seed: int) -> None:
+    def check(self, platform: str) -> None:
         """Refuse early what could only fail late.
 
         Raises:
             UserError: no network to train on or to test with has a success on the platform.
         """
-        split = self.split(seed)
+        split = self.split
         for purpose, keys in ((Split.TRAIN, split.train), (Split.TEST, split.test)):
             if any(self.groups.has(key, platform) for key in keys):
                 continue
@@ -154,7 +149,7 @@ class Context:
                 f"these networks, or make the dataset again with another network as {purpose.value}.",
             )
 
-    def sequence(self, seed: int) -> tuple[str, ...]:
+    def sequence(self) -> tuple[str, ...]:
         """Platforms of the main one's kind that can be learned and tested, from the weakest to the strongest.
 
         Weaker is: narrower vectors, then fewer threads. CPU and GPU keep separate knowledge bases.
@@ -162,7 +157,7 @@ class Context:
         Raises:
             UserError: fewer than two.
         """
-        split = self.split(seed)
+        split = self.split
         platforms = self.dataset.platforms
         found = [
             fingerprint
@@ -186,7 +181,6 @@ class Context:
             "version": __version__,
             "rates": LEARNING_RATES,
             "packages": library_versions(),  # others train to other weights
-            "rotate": self.config.rotate,
             "platform": self.platform,
         }
         digest = digest_of(everything, (*_ROOT_CODE, *_PARTS_OF_ALL, *code))
@@ -196,9 +190,9 @@ class Context:
         """A fresh, untrained cost model."""
         return make_cost_model(replace(self.config.cost_model, name=name), LAYOUT, seed)
 
-    def validation(self, platform: str, seed: int, reads: Reads = "tokens") -> tuple[TaskGroup, ...]:
+    def validation(self, platform: str, reads: Reads = "tokens") -> tuple[TaskGroup, ...]:
         """Groups to stop a training by: always whole, whatever share is trained on."""
-        return self.groups.groups(self.split(seed).validation, platform, reads=reads)
+        return self.groups.groups(self.split.validation, platform, reads=reads)
 
     def fit(
         self,
@@ -211,9 +205,7 @@ class Context:
         """Train on a dataset with the settings of this evaluation."""
         return model.train_offline(groups, validation, self.config.offline, watch, cancel)
 
-    def test(
-        self, model: CostModel, platform: str, seed: int, groups: Groups | None = None
-    ) -> tuple[RankedNetwork, ...]:
+    def test(self, model: CostModel, platform: str, groups: Groups | None = None) -> tuple[RankedNetwork, ...]:
         """The test networks, ranked by a model."""
-        split = self.split(seed)
+        split = self.split
         return rank_with(model, groups or self.groups, platform, split.test_networks, split.test)

@@ -31,7 +31,7 @@ def evaluate(
         Interrupted: `cancel` was stopped; finished cells are kept.
     """
     names = (only,) if only else tuple(name for name in TABLES if name not in LIVE)
-    _check(context, names, seeds)
+    _check(context, names)
     found = {name: run_table(name, context, seeds, watch, cancel) for name in names if name in TIMED}
     rest = [name for name in names if name not in TIMED]
     with crew.at_work(context, rest, seeds) if rest else nullcontext():
@@ -45,8 +45,7 @@ def evaluate(
     return EvaluationResult(about=about(context, seeds), tables=tuple(tables))
 
 
-def _check(context: Context, names: Sequence[str], seeds: Sequence[int]) -> None:
-    for seed in seeds:
-        context.check(context.platform, seed)
-        if set(names) & set(SEVERAL_PLATFORMS):
-            context.sequence(seed)
+def _check(context: Context, names: Sequence[str]) -> None:
+    context.check(context.platform)
+    if set(names) & set(SEVERAL_PLATFORMS):
+        context.sequence()

@@ -41,7 +41,7 @@ def platform_data(context: Context, platform: str, share: float, seed: int) -> P
 
     With it come candidates of the training networks on every other platform, drawn anew: no record of theirs is read.
     """
-    groups, split = context.groups, context.split(seed)
+    groups, split = context.groups, context.split
     drawn = draw(groups, split.train, platform, share, seed)
     unlabelled: list[TokenBatch] = []
     for key in split.train:
@@ -49,20 +49,20 @@ def platform_data(context: Context, platform: str, share: float, seed: int) -> P
             size = len(groups.measured(key, platform))
             rest = np.setdiff1d(np.arange(size), drawn.get(key, np.zeros(0, np.int64)))
             unlabelled += [require_tokens(batch, "a learner") for batch in groups.group(key, platform, rest).batches]
-    others = [other for other in context.sequence(seed) if other != platform]
+    others = [other for other in context.sequence() if other != platform]
     rng = np.random.default_rng([seed, _ELSEWHERE])
     return PlatformData(
         platform=platform,
         groups=tuple(groups.group(key, platform, rows) for key, rows in drawn.items()),
-        validation=context.validation(platform, seed),
+        validation=context.validation(platform),
         unlabelled=tuple(unlabelled),
         elsewhere=tuple(batch for other in others for batch in groups.drawn(split.train, other, DRAWN, rng)),
     )
 
 
-def platform_top1(context: Context, learner: PlatformLearner, platform: str, seed: int) -> float:
+def platform_top1(context: Context, learner: PlatformLearner, platform: str) -> float:
     """Top-1 on the test networks of what the learner would deploy for a platform now."""
-    split = context.split(seed)
+    split = context.split
     ranked = rank_networks(_deployed(learner, platform), context.groups, platform, split.test_networks, split.test)
     return top_k(ranked, 1).ratio
 

@@ -37,7 +37,7 @@ class About:
         date: ISO 8601, of the day the tables were put together; finished cells may be older.
         dataset: digest.
         platforms: by the names people call them.
-        test_networks: by name; those of the first seed where splits rotate.
+        train_networks, validation_networks, test_networks: by name.
         versions: of this program, its feature vocabulary and the libraries that decide figures.
     """
 
@@ -143,7 +143,7 @@ class EvaluationResult:
 
 def about(context: Context, seeds: Sequence[int]) -> About:
     """Facts of this evaluation; the ceiling is that of the main platform's test networks."""
-    machine, split = detect(), context.split(seeds[0])
+    machine, split = detect(), context.split
     held_out = {network.digest for network in (*split.validation_networks, *split.test_networks)}
     return About(
         date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),

@@ -7,18 +7,10 @@ only ever see validation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tcl_core.dataset.base import DatasetNetwork, Split
-
-_FOLDS = 5
-_LEAST = 3
-
-Assignment = Mapping[str, Split]
-"""What each network is for, by its digest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +28,11 @@ class TaskSplit:
     test_networks: tuple[DatasetNetwork, ...]
 
 
-def split_tasks(networks: Sequence[DatasetNetwork], assigned: Assignment | None = None) -> TaskSplit:
-    """Task keys by purpose; `assigned` takes the place of the networks' own splits."""
+def split_tasks(networks: Sequence[DatasetNetwork]) -> TaskSplit:
+    """Task keys by purpose."""
 
     def of(split: Split) -> tuple[DatasetNetwork, ...]:
-        return tuple(one for one in networks if (assigned[one.digest] if assigned else one.split) is split)
+        return tuple(one for one in networks if one.split is split)
 
     test = _keys(of(Split.TEST), frozenset())
     validation = _keys(of(Split.VALIDATION), frozenset(test))
@@ -50,28 +42,6 @@ def split_tasks(networks: Sequence[DatasetNetwork], assigned: Assignment | None 
         test=test,
         validation_networks=of(Split.VALIDATION),
         test_networks=of(Split.TEST),
-    )
-
-
-def rotations(networks: Sequence[DatasetNetwork], seed: int) -> tuple[Assignment, ...]:
-    """Leave-networks-out: every network is tested once and serves for validation once.
-
-    With few networks the result of one split hangs on which they are; a rotation averages over that. Networks are
-    dealt by the seed onto at most five folds; fold i tests, the next one validates, the others teach.
-
-    Raises:
-        ValueError: fewer than three networks.
-    """
-    if len(networks) < _LEAST:
-        raise ValueError(f"a rotation needs {_LEAST} networks, not {len(networks)}")
-    folds = min(_FOLDS, len(networks))
-    digests = sorted(network.digest for network in networks)
-    dealt = np.random.default_rng(seed).permutation(len(digests))
-    fold_of = {digests[index]: place % folds for place, index in enumerate(dealt)}
-    purposes = {0: Split.TEST, 1: Split.VALIDATION}
-    return tuple(
-        {digest: purposes.get((fold - turn) % folds, Split.TRAIN) for digest, fold in fold_of.items()}
-        for turn in range(folds)
     )
 
 

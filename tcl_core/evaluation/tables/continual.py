@@ -143,7 +143,7 @@ class ContinualResult(TableResult):
 def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToken) -> ContinualResult:
     """Every learner through both orders under every seed."""
     config = context.config
-    upwards = context.sequence(seeds[0])
+    upwards = context.sequence()
     orders = {"upwards": upwards, "downwards": upwards[::-1]}
     rows = {f"{order} {name}": (order, name) for order in orders for name in learner_names(context)}
 
@@ -181,7 +181,7 @@ def _learn_in_sequence(
         data = platform_data(context, platform, context.config.platform_share, seed)
         learn(learner, data, learned, epochs, cancel)
         learned.append(data)
-        matrix.append([platform_top1(context, learner, each, seed) for each in platforms])
+        matrix.append([platform_top1(context, learner, each) for each in platforms])
     return {"R": matrix, "size_bytes": learner.size_bytes}
 
 

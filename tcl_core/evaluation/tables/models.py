@@ -105,8 +105,7 @@ class ModelsResult(TableResult):
 def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToken) -> ModelsResult:
     """Train every model on all records of the training networks, under every seed."""
     config = context.config
-    for seed in seeds:
-        context.check(context.platform, seed)
+    context.check(context.platform)
 
     def work(row: str, seed: int, tell: Tell) -> Value:
         return _train_and_test(context, row, seed, tell, cancel)
@@ -152,12 +151,12 @@ def _where_known(cells: Cells, name: str, seeds: Sequence[int], figure: str) -> 
 
 
 def _train_and_test(context: Context, name: str, seed: int, tell: Tell, cancel: CancelToken) -> Value:
-    platform, split, groups = context.platform, context.split(seed), context.groups
+    platform, split, groups = context.platform, context.split, context.groups
     model = context.model(name, seed)
     groups.prepare((*split.train, *split.validation, *split.test), platform, model.reads, cancel, tell)
     teaching = groups.groups(split.train, platform, reads=model.reads)
-    report = context.fit(model, teaching, context.validation(platform, seed, model.reads), tell, cancel)
-    tested = context.test(model, platform, seed)
+    report = context.fit(model, teaching, context.validation(platform, model.reads), tell, cancel)
+    tested = context.test(model, platform)
     validated = rank_with(model, groups, platform, split.validation_networks, split.validation)
     timed = max(
         (key for key in split.test if groups.has(key, platform)), key=lambda key: context.dataset.tasks[key].flops

@@ -70,7 +70,7 @@ def _share(share: float) -> str:
 def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToken) -> TransferResult:
     """Every learner on the strongest platform, after all weaker ones, under every seed."""
     config = context.config
-    *old, new = context.sequence(seeds[0])
+    *old, new = context.sequence()
 
     def work(row: str, seed: int, epochs: EpochWatch) -> Value:
         return _transfer(context, row, old, new, seed, epochs, cancel)
@@ -113,5 +113,5 @@ def _transfer(
         # Each share starts from the same knowledge.
         taught = copy.deepcopy(learner)
         learn(taught, platform_data(context, new, share, seed), learned, epochs, cancel)
-        found[share_name(share)] = platform_top1(context, taught, new, seed)
+        found[share_name(share)] = platform_top1(context, taught, new)
     return found

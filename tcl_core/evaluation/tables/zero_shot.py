@@ -62,7 +62,7 @@ def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToke
         UserError: one platform only, or a cost model without a platform token.
     """
     config = context.config
-    platforms = context.sequence(seeds[0])
+    platforms = context.sequence()
     model = config.cost_model.name
     if context.model(model, seeds[0]).reads != "tokens":
         raise UserError("cost model", f"The cost model {model} has no platform token; choose mamba for this table.")
@@ -101,7 +101,7 @@ def _top1(
     cancel: CancelToken,
 ) -> float:
     groups = context.groups.without_platform_token() if column == WITHOUT else context.groups
-    split, share = context.split(seed), context.config.platform_share
+    split, share = context.split, context.config.platform_share
     taught = [each for each in platforms if column == TRAINED or each != platform]
     model = context.model(context.config.cost_model.name, seed)
     teaching = [
@@ -111,4 +111,4 @@ def _top1(
     ]
     validation = [group for each in taught for group in groups.groups(split.validation, each)]
     context.fit(model, teaching, validation, epochs, cancel)
-    return top_k(context.test(model, platform, seed, groups), 1).ratio
+    return top_k(context.test(model, platform, groups), 1).ratio

@@ -1,15 +1,14 @@
-"""No task is in two sets, and rotations test every network once."""
+"""No task is in two sets, and what is held out goes first."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tcl_core.dataset.base import DatasetNetwork, Split
-from tcl_core.evaluation.splits import TaskSplit, rotations, split_tasks
+from tcl_core.evaluation.splits import TaskSplit, split_tasks
 
 KEYS = tuple("abcdefgh")
 
@@ -39,26 +38,3 @@ def test_every_task_is_in_one_set_and_held_out_goes_first(networks: tuple[Datase
             assert keys <= set(split.test) and one in split.test_networks
         elif one.split is Split.VALIDATION:
             assert not keys & set(split.train) and one in split.validation_networks
-
-
-@given(many, st.integers(0, 5))
-def test_rotations_test_and_validate_every_network_once(networks: tuple[DatasetNetwork, ...], seed: int) -> None:
-    if len(networks) < 3:
-        with pytest.raises(ValueError, match="3 networks"):
-            rotations(networks, seed)
-        return
-    turns = rotations(networks, seed)
-    assert turns == rotations(networks, seed)
-    for purpose in (Split.TEST, Split.VALIDATION):
-        assert Counter(digest for turn in turns for digest, split in turn.items() if split is purpose) == Counter(
-            one.digest for one in networks
-        )
-    for turn in turns:
-        assert set(turn.values()) == set(Split)
-        assert disjoint(split_tasks(networks, turn))
-
-
-def test_the_seed_deals_the_networks() -> None:
-    networks = [network(str(index), Split.TRAIN, (str(index),)) for index in range(12)]
-    assert rotations(networks, 0) != rotations(networks, 1)
-    assert len(rotations(networks, 0)) == 5

@@ -179,13 +179,6 @@ def test_the_tables_on_one_platform_use_the_one_with_most_records(make_context: 
         _ = make_context(platform="moon").platform
 
 
-def test_a_rotation_tests_other_networks(make_context: Make) -> None:
-    context = make_context(rotate=True)
-    tested = {tuple(one.name for one in context.split(seed).test_networks) for seed in range(4)}
-    assert len(tested) == 4
-    assert make_context().split(0) == make_context().split(3)
-
-
 def refused(context: Context, only: str | None = None) -> str:
     with pytest.raises(UserError) as refusal:
         evaluate(context, only, (0,), lambda _: None, CancelToken(), ALONE)
