@@ -289,6 +289,6 @@ def not_finite() -> UserError:
     """The loss is not a number from the first pass on."""
     return UserError(
         "learn",
-        "The training loss is not a finite number from the first pass on; choose a lower learning rate, or look for "
-        "features or latencies that are not finite.",
+        "The training loss is not a finite number from the first pass on; choose another seed, or begin with another "
+        "checkpoint or with none.",
     )

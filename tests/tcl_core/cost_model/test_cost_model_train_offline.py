@@ -211,6 +211,7 @@ def test_features_that_are_not_finite_are_a_sentence_and_change_nothing(name: st
         model.train_offline([poisoned(groups[0][0])], groups[1], CONFIG)
     assert refused.value.stage == "learn"
     assert str(refused.value).count("\n") == 0
+    assert "another seed" in str(refused.value)  # there is an option for it, and none for a rate
     np.testing.assert_array_equal(model.predict(groups[1][0].batches[0]).scores, before)
 
 
