@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from tcl_core.batches import StoreFeatureBatch, TaskGroup
 from tcl_core.config import OfflineConfig
+from tcl_core.cost_model.adam import Adam
 from tcl_core.cost_model.base import EpochReport
-from tcl_core.cost_model.course import Course, Part
+from tcl_core.cost_model.course import Course, Part, take_step
 from tcl_core.cost_model.offline import (
     NOT_APPRAISED,
     Appraisal,
@@ -151,6 +152,25 @@ def test_many_steps_a_pass_mean_few_passes_and_a_whole_schedule(most_steps: int,
     what = course()  # six tasks, three steps
     reports, _ = run(what, [None] * 10, replace(CONFIG, most_steps=most_steps))
     assert [each.epochs for each in reports] == [passes] * passes
+
+
+def test_each_step_is_taken_at_its_place_in_the_whole_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = list[float]()
+
+    def seen(what: Mean, optimiser: Adam, parts: Sequence[Part[Numbers]], clip: float) -> float:
+        rates.append(optimiser.rate)
+        return take_step(what, optimiser, parts, clip)
+
+    monkeypatch.setattr("tcl_core.cost_model.offline.take_step", seen)
+    run(course(), [None] * 4, replace(CONFIG, epochs=4, warm_up=0.25))  # six tasks, three steps a pass
+    factor = learning_rate_factor(12, 0.25)
+    assert rates == pytest.approx([0.1 * factor(step) for step in range(12)])
+
+
+def test_what_is_worth_more_counts_in_the_place_of_the_pairs() -> None:
+    assert Appraisal(pairs=0.7, top1=0.9).value == 0.7
+    assert Appraisal(pairs=0.7, top1=0.9, worth=-2.0).value == -2.0
+    assert NOT_APPRAISED.value is None
 
 
 @pytest.mark.parametrize(("passes", "kept"), [(2, 2), (4, 4), (7, 6)])
