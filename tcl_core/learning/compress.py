@@ -58,6 +58,7 @@ class Teachers:
 
     Attributes:
         recollection: the knowledge base's share in what is taught of the new platform, in [0, 1].
+        judged: what both say of the validation tasks, as `new` would.
     """
 
     def __init__(
@@ -67,7 +68,12 @@ class Teachers:
         self._column, self._knowledge = column, knowledge
         column.eval()
         knowledge.eval()
-        self.recollection = self._best_share(judged)
+        heard = [(self._told(group), self._known(group)) for group in judged]
+        self.recollection = _best_share(judged, heard)
+        self.judged = [
+            Lesson(ranked=group, wanted_NK=told_NK.lerp(known_NK, self.recollection))
+            for group, (told_NK, known_NK) in zip(judged, heard, strict=True)
+        ]
 
     def new(self, group: RankedGroup) -> Lesson:
         """What the active column and the knowledge base as it was say of a task's candidates."""
@@ -77,26 +83,27 @@ class Teachers:
         """What is to be said, as before, of candidates under an earlier platform's token."""
         return Lesson(ranked=group, wanted_NK=self._known(group).lerp(self._told(group), self._hearsay))
 
-    def _best_share(self, judged: Sequence[RankedGroup]) -> float:
-        """The first of the best, half first."""
-        if not judged:
-            return _SHARES[0]
-        found = [self._in_order(group) for group in judged]
-        return _SHARES[int(np.argmax(np.mean(found, axis=0)))]
-
-    def _in_order(self, group: RankedGroup) -> list[float]:
-        """Share of the pairs that both together have in order, by `_SHARES`."""
-        told_NK, known_NK = self._told(group), self._known(group)
-        labels_N = group.labels_N.cpu().numpy()
-        faster_NN = labels_N[:, None] > labels_N[None, :]
-        mixed = (told_NK.lerp(known_NK, share).mean(dim=1).cpu().numpy() for share in _SHARES)
-        return [pairs_in_order(scores_N, faster_NN) for scores_N in mixed]
-
     def _told(self, group: RankedGroup) -> Tensor:
         return self._column.ranker.standardise(score_group(self._column, group))
 
     def _known(self, group: RankedGroup) -> Tensor:
         return self._knowledge.standardise(score_group(self._knowledge, group))
+
+
+def _best_share(judged: Sequence[RankedGroup], heard: Sequence[tuple[Tensor, Tensor]]) -> float:
+    """The first of the best, half first; `heard` are the scores of both, [N, K] each."""
+    if not judged:
+        return _SHARES[0]
+    found = [_in_order(group, *scores) for group, scores in zip(judged, heard, strict=True)]
+    return _SHARES[int(np.argmax(np.mean(found, axis=0)))]
+
+
+def _in_order(group: RankedGroup, told_NK: Tensor, known_NK: Tensor) -> list[float]:
+    """Share of the pairs that both together have in order, by `_SHARES`."""
+    labels_N = group.labels_N.cpu().numpy()
+    faster_NN = labels_N[:, None] > labels_N[None, :]
+    mixed = (told_NK.lerp(known_NK, share).mean(dim=1).cpu().numpy() for share in _SHARES)
+    return [pairs_in_order(scores_N, faster_NN) for scores_N in mixed]
 
 
 class Compress(Course[Lesson]):

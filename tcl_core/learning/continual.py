@@ -233,11 +233,12 @@ class ContinualLearner(PlatformLearner):
         teachers = Teachers(column, before.ranker, self.config.hearsay, judged)
         candidates = [*groups, *unlabelled_groups(data.unlabelled, ranker)]
         course = self._lessons(ranker, teachers, candidates, _rehearsed(tokens, data, candidates, ranker))
-        lessons = [teachers.new(group) for group in judged]
         earlier = [[teachers.earlier(group) for group in moved(judged, token)] for token in tokens]
 
         def judge() -> Appraisal:
-            return replace(_appraise(ranker, validation), worth=course.worth(lessons, earlier) if lessons else None)
+            return replace(
+                _appraise(ranker, validation), worth=course.worth(teachers.judged, earlier) if judged else None
+            )
 
         report = run_phase(
             "compress",

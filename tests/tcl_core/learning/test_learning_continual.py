@@ -24,13 +24,15 @@ from learning_fakes import (
 )
 
 from tcl_core.batches import TaskGroup, TokenBatch
+from tcl_core.config import LearnerConfig
+from tcl_core.cost_model.course import Part
 from tcl_core.cost_model.offline import appraise
 from tcl_core.cost_model.ranker import Ranker
 from tcl_core.cost_model.training import RankedGroup
 from tcl_core.errors import Interrupted
 from tcl_core.learning import PlatformData, make_learner
-from tcl_core.learning.column import predict, ranked_groups, score_group
-from tcl_core.learning.compress import Compress, Teachers, moved
+from tcl_core.learning.column import make_ranker, predict, ranked_groups, score_group
+from tcl_core.learning.compress import Compress, Lesson, Teachers, moved
 from tcl_core.learning.continual import ACTIVE, KNOWLEDGE, ContinualLearner
 from tcl_core.learning.ewc import OnlineEwc
 
@@ -201,6 +203,30 @@ def test_a_knowledge_base_that_answers_as_its_teachers_has_nothing_to_learn():
     assert course.worth(lessons, [earlier]) == pytest.approx(-offset, abs=1e-6)
 
 
+def test_a_step_rehearses_one_earlier_platform_in_turn_and_the_springs_pull_by_their_weight():
+    """What is reported is the distance from the new platform's lessons alone; `worth` means over earlier platforms."""
+    ranker, other = (make_ranker(COST_MODEL, LAYOUT, seed) for seed in (0, 1))
+    group, *earlier = ranked_groups([token_group("b", task) for task in range(3)], ranker, seed=0)
+    ones = {name: torch.ones_like(value) for name, value in ranker.named_parameters()}
+    ewc = OnlineEwc.loose(other).consolidated(other, ones, gamma=1.0)
+    lesson, first, second = (Lesson(ranked=each, wanted_NK=30 * score_group(other, each)) for each in (group, *earlier))
+    config = replace(LEARNER, ewc=0.001, rehearsal=3.0)
+
+    def course(config: LearnerConfig) -> Compress:
+        return Compress(ranker, [lesson], [[first], [second]], ewc, config, np.random.default_rng(0))
+
+    apart = [-course(replace(config, ewc=0.0)).worth([each], []) for each in (lesson, first, second)]
+    springs, held = 0.001 * float(ewc.penalty(ranker).detach()), course(config)
+    whole = [Part(group=lesson, rows=torch.arange(held.size(lesson)))]
+    assert min(*apart, springs) > 0.01 and apart[1] != pytest.approx(apart[2], rel=0.01)
+    for rehearsed in (*apart[1:], *apart[1:]):
+        total, distilled = (float(value.detach()) for value in held.objective(whole))
+        assert distilled == pytest.approx(apart[0], rel=1e-4)
+        assert total == pytest.approx(apart[0] + springs + 3 * rehearsed, rel=1e-4)
+    wanted = apart[0] + springs + 3 * (apart[1] + apart[2]) / 2
+    assert held.worth([lesson], [[first], [second]]) == pytest.approx(-wanted, rel=1e-4)
+
+
 def test_of_an_earlier_platform_the_column_is_heard_by_its_share():
     learner = quick()
     learner.learn(platform_data("a", **SMALL))
@@ -234,6 +260,8 @@ def test_of_the_new_platform_each_is_heard_as_far_as_the_validation_tasks_bear_i
         teachers = Teachers(column, ranker, 0.5, [judged_by(truth_NK, group)])
         assert teachers.recollection == recollection
         torch.testing.assert_close(teachers.new(group).wanted_NK, truth_NK)
+        (lesson,) = teachers.judged
+        assert torch.equal(lesson.wanted_NK, teachers.new(group).wanted_NK)
     assert Teachers(column, ranker, 0.5).recollection == 0.5
 
 
