@@ -17,7 +17,7 @@ from tcl_core.batches import StoreFeatureBatch, TaskGroup
 from tcl_core.config import OfflineConfig
 from tcl_core.cost_model.adam import Adam
 from tcl_core.cost_model.base import EpochReport
-from tcl_core.cost_model.course import Course, Part, take_step
+from tcl_core.cost_model.course import Course, Part, drawn_part, take_step
 from tcl_core.cost_model.offline import (
     NOT_APPRAISED,
     Appraisal,
@@ -233,6 +233,13 @@ def test_of_each_task_no_more_than_the_limit_is_drawn(sizes: list[int], limit: i
         (rows,) = (part.rows.tolist() for part in parts if part.group is group)
         assert rows == sorted(set(rows) & set(range(len(group.values))))
         assert len(rows) == min(limit, len(group.values))
+
+
+@given(st.integers(1, 20), st.integers(1, 8), st.integers(0, 3))
+def test_one_part_holds_no_more_than_the_limit_either(size: int, limit: int, seed: int) -> None:
+    rows = drawn_part("task", size, limit, np.random.default_rng(seed)).rows.tolist()
+    assert len(rows) == min(size, limit)
+    assert rows == sorted(set(rows)) and set(rows) <= set(range(size))
 
 
 def test_passes_draw_other_records_and_the_same_seed_the_same() -> None:

@@ -17,7 +17,7 @@ from tcl_core.config import CostModelConfig, ModelConfig, TrainingConfig
 from tcl_core.cost_model import course as course_module
 from tcl_core.cost_model import training as training_module
 from tcl_core.cost_model.mamba_model import MambaModel
-from tcl_core.cost_model.training import RankerCourse, measure_scale, rank_group
+from tcl_core.cost_model.training import RankerCourse, group_scores, measure_scale, rank_group
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
@@ -147,6 +147,48 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_weights(monkeypatch: pyte
     assert report.epochs == 1
     assert all(torch.isfinite(tensor).all() for tensor in weights(fitted).values())
     assert any(not torch.equal(tensor, before[name]) for name, tensor in weights(fitted).items())
+
+
+def test_a_loss_gone_wrong_in_the_middle_of_a_pass_keeps_the_weights_from_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two tasks, a step each: of the fit's second pass the first step is fine, and is taken back."""
+    groups = [token_group(1, key="a"), token_group(5, key="b")]
+    one_pass = model(replace(CONFIG, training=replace(CONFIG.training, epochs=1)))
+    fitted = model()
+    for each in (one_pass, fitted):
+        each.fit(groups)
+    one_pass.fit(groups)
+    true_loss, calls = training_module.lambda_rank_loss, itertools.count()
+
+    def broken(*arguments: torch.Tensor) -> torch.Tensor:
+        return true_loss(*arguments) * (float("nan") if next(calls) == 3 else 1.0)
+
+    monkeypatch.setattr(training_module, "lambda_rank_loss", broken)
+    report = fitted.fit(groups)
+    assert (report.epochs, report.loss) == (1, None)
+    wanted, found = weights(one_pass), weights(fitted)
+    assert all(
+        torch.equal(found[name], wanted[name]) for name in wanted if name != "heads.scale"
+    )  # measured at the end
+
+
+def test_candidates_of_sketches_of_several_lengths_are_taught_as_they_are_ranked() -> None:
+    """What pads the shorter ones in a batch is no part of their score."""
+    fitted, group = model(), token_group(1)
+    first = group.batches[0]
+    group = replace(
+        group, batches=tuple(replace(each, task=first.task, platform=first.platform) for each in group.batches)
+    )
+    fitted.fit([group])
+    assert len({batch.fields.shape[1] for batch in group.batches}) > 1
+    ranked = rank_group(group, heads=4, seed=0, device=CPU)
+    assert ranked is not None
+    with torch.no_grad():
+        (raw_NK,) = group_scores(fitted.ranker, [ranked])
+    scores_N = fitted.ranker.standardise(raw_NK).mean(dim=1).numpy()
+    wanted_N = np.concatenate([fitted.predict(batch).scores for batch in group.batches])
+    np.testing.assert_allclose(scores_N, wanted_N, rtol=1e-4, atol=1e-5)
 
 
 def test_features_that_are_not_finite_do_not_ruin_the_weights() -> None:
