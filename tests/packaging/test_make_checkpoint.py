@@ -73,10 +73,10 @@ def test_what_lies_there_stays_until_all_are_learned(
     out.write_bytes(b"the former one")
     figure = make_checkpoint.platform_top1
 
-    def stopped(context: Context, learner: ContinualLearner, platform: str, seed: int) -> float:
+    def stopped(context: Context, learner: ContinualLearner, platform: str) -> float:
         if platform == STRONG:
             raise KeyboardInterrupt
-        return figure(context, learner, platform, seed)
+        return figure(context, learner, platform)
 
     monkeypatch.setattr(make_checkpoint, "platform_top1", stopped)
     with pytest.raises(KeyboardInterrupt):
