@@ -8,9 +8,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx.reference import ReferenceEvaluator
 
 from tcl_core.config import NetworkConfig, config_of
 from tcl_core.errors import Mendable, UserError
+from tcl_core.network.cuts import cut
 from tcl_core.network.importer import import_network
 from tcl_core.network.load import load_network
 
@@ -196,3 +200,48 @@ def test_an_end_that_depends_on_no_input_is_refused(tools: Any) -> None:
     weights = [tools.tensor("w", np.ones(2, np.float32))]
     model = tools.model(nodes, [tools.value("x", [2])], [tools.value("y", [2])], weights)
     assert refusal(tools, model, end_at=("n",)) == "--end-at n is computed from no input; name a tensor behind one."
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Any:
+    """Sums of any two earlier tensors, one beside the other, and which of them are named."""
+    names = ["x", "z"]
+    nodes = []
+    for number in range(draw(st.integers(2, 9))):
+        left, right = (draw(st.sampled_from(names)) for _ in range(2))
+        nodes.append(onnx.helper.make_node("Sub", [left, right], [f"t{number}"], name=f"n{number}"))
+        names.append(f"t{number}")
+    made = names[2:]
+    begin_at = draw(st.lists(st.sampled_from(made), max_size=3, unique=True))
+    end_at = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3, unique=True))
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3]) for name in ("x", "z", made[-1])]
+    graph = onnx.helper.make_graph(nodes, "drawn", values[:2], values[2:])
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)]), begin_at, end_at
+
+
+@given(graphs())
+def test_whatever_is_named_the_part_computes_what_the_whole_does(drawn: Any) -> None:
+    model, begin_at, end_at = drawn
+    given_values = {"x": np.array([1, 2, 4], np.float32), "z": np.array([3, 5, -8], np.float32)}
+    whole = onnx.ModelProto.FromString(model.SerializeToString())
+    del whole.graph.output[:]
+    whole.graph.output.extend(onnx.helper.make_tensor_value_info(node.output[0], 1, [3]) for node in model.graph.node)
+    known = given_values | dict(
+        zip(
+            [node.output[0] for node in model.graph.node],
+            ReferenceEvaluator(whole).run(None, given_values),
+            strict=True,
+        )
+    )
+    part = onnx.ModelProto.FromString(model.SerializeToString())
+    try:
+        left_out = cut(part, begin_at, end_at)
+    except UserError as error:
+        assert any(told in str(error) for told in ("both name", "nothing that is left", "computed from no input"))
+        return
+    onnx.checker.check_model(part)
+    assert left_out == len(model.graph.node) - len(part.graph.node)
+    assert [value.name for value in part.graph.output] == end_at
+    needed = {name: known[name] for name in (value.name for value in part.graph.input)}
+    for name, found in zip(end_at, ReferenceEvaluator(part).run(None, needed), strict=True):
+        np.testing.assert_array_equal(found, known[name])
