@@ -108,6 +108,17 @@ class ModelTools:
         return self.model(nodes, [self.value("x", [batch, rows])], [self.value("y", [batch, 3])], [tensor("w", weight)])
 
 
+@pytest.fixture(autouse=True)
+def numbers_of_its_own(request: pytest.FixtureRequest) -> None:
+    """Each test draws the same numbers, whichever tests came before it in its process."""
+    from tests.tcl_core.network import contributed_cases  # which imports this module
+
+    for module in (request.module, contributed_cases):
+        generator: np.random.Generator | None = getattr(module, "GENERATOR", None)
+        if generator is not None:
+            generator.bit_generator.state = np.random.default_rng(0).bit_generator.state
+
+
 @pytest.fixture
 def tools(tmp_path: Path) -> ModelTools:
     return ModelTools(tmp_path)
