@@ -24,6 +24,8 @@ FORMAT = "tcl-studio bundle"
 VERSION = 1
 _TEXTS = ("manifest.json", "run.py", "run.cpp", "README.md")
 """What a bundle holds beside its library."""
+_PARTIAL, _ASIDE = ".bundle-", ".bundle-old-"
+"""How folders beside the bundle begin while it is written; its own name may fill all that a file's name can have."""
 
 
 def file_stem(name: str) -> str:
@@ -104,7 +106,7 @@ def export_bundle(library: Path, manifest: Mapping[str, Any], out: Path) -> Path
     place = _place(out)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+        partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=place.parent))
         try:
             _write(partial, library, manifest)
             _carry_over(place, partial)
@@ -192,7 +194,7 @@ def _take_place(partial: Path, out: Path) -> None:
     if not out.exists():
         partial.rename(out)
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-old-", dir=out.parent)) / out.name
+    aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out.parent)) / out.name
     try:
         out.rename(aside)
         try:

@@ -111,7 +111,7 @@ def _without_leaves(model: str) -> str:
         node.attribute.extend(kept)
     if not lax:
         return model
-    copy = Path(model).with_name("_exact.onnx")  # no stem of a network begins like that
+    copy = Path(model).with_name("exact.onnx")
     onnx.save(read, copy)
     return str(copy)
 

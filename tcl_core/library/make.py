@@ -14,7 +14,7 @@ from tcl_core.errors import UserError
 from tcl_core.events import CancelToken
 from tcl_core.libraries import LibraryReport
 from tcl_core.library.build import BuiltLibrary, build_tuned, build_untuned
-from tcl_core.library.bundle import export_bundle, file_stem, make_manifest, require_replaceable
+from tcl_core.library.bundle import export_bundle, make_manifest, require_replaceable
 from tcl_core.library.child import CompareRequest, CompareResult, compare, compare_in_child, save_inputs
 from tcl_core.library.inputs import index_bounds, make_inputs, ones_among
 from tcl_core.library.room import require_room
@@ -141,9 +141,9 @@ def _request(
     timed: bool,
 ) -> CompareRequest:
     network = imported.network
-    path = folder / f"{file_stem(network.name)}.onnx"
+    path = folder / "network.onnx"  # with the network's own name, that of its weights' file might be too long
     save_apart(given, path)
-    single = folder / "_single.onnx"  # no stem begins like that, and a network may be called "single"
+    single = folder / "single.onnx"
     if imported.single is not None:
         save_apart(imported.single, single)
     inputs = make_inputs(model, network.inputs, config.seed)

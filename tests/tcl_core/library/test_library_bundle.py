@@ -116,6 +116,15 @@ def test_a_bundle_is_whole_and_can_be_replaced(manifest: dict[str, Any], library
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
+def test_a_bundle_s_name_may_be_as_long_as_that_of_a_file(
+    manifest: dict[str, Any], library: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "exports" / ("n" * 255)
+    for _ in ("new", "in place of an earlier one"):
+        assert is_bundle(export_bundle(library, manifest, out))
+    assert list(out.parent.iterdir()) == [out]
+
+
 def test_what_a_person_put_beside_a_bundle_stays(manifest: dict[str, Any], library: Path, tmp_path: Path) -> None:
     out = export_bundle(library, {**manifest, "library": "former.so"}, tmp_path / "out")
     (out / "app.py").write_text("mine")
@@ -167,7 +176,7 @@ def test_a_rename_that_fails_puts_the_old_bundle_back(
     rename = Path.rename
 
     def fail_for_new(self: Path, target: Path) -> Path:
-        if self.name.startswith(".out-") and target == out:
+        if self.name.startswith(".bundle-") and target == out:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return rename(self, target)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.helper
+import onnx.numpy_helper
 import pytest
 from library_network import ROWS
 
@@ -97,6 +98,17 @@ def test_onnxruntime_runs_what_was_given_and_one_called_single_is_not_written_ov
     request = make._request(imported.model, given, halves, platform, {}, tmp_path, QUICK, True)
     assert request.single is not None
     assert (onnx.load(request.model), onnx.load(request.single)) == (given, single)
+
+
+def test_the_longest_name_that_a_network_s_file_can_have_leaves_room_for_that_of_its_weights(
+    imported: Any, platform: Any, tmp_path: Path
+) -> None:
+    given = onnx.ModelProto.FromString(imported.model.SerializeToString())
+    given.graph.initializer.add().CopyFrom(onnx.numpy_helper.from_array(np.ones((1 << 14,), np.float32), "weights"))
+    named = dataclasses.replace(imported.network, name="n" * 250)
+    longest = dataclasses.replace(imported, network=named)
+    request = make._request(imported.model, given, longest, platform, {}, tmp_path, QUICK, True)
+    assert onnx.load(request.model).graph.initializer[-1].raw_data == given.graph.initializer[-1].raw_data
 
 
 @needs_linker
