@@ -51,7 +51,7 @@ def in_place_of(path: Path) -> Iterator[Path]:
         return
     path = Path(os.path.realpath(path))  # `Path.resolve` raises where links go round in a circle (before Python 3.13)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=path.parent) as folder:
         whole = Path(folder) / path.name
         yield whole
         whole.replace(path)

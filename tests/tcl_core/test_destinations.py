@@ -38,8 +38,9 @@ def test_a_folder_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         check_folder(tmp_path / "out", "test")
 
 
-def test_a_file_takes_another_s_place_when_it_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "to be made" / "result"
+@pytest.mark.parametrize("name", ["result", "n" * 255])
+def test_a_file_takes_another_s_place_when_it_is_whole(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "to be made" / name
     for text in ("first", "second"):
         with in_place_of(path) as whole:
             whole.write_text(text, encoding="utf-8")
