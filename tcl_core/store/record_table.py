@@ -10,6 +10,7 @@ import math
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from tcl_core.domain import Candidate, Decision, Failure, Rationale, Record, RecordCount, Source, Stage
@@ -182,8 +183,31 @@ def decisions_text(decisions: Sequence[Decision]) -> str:
 
 
 def decisions_from(text: str) -> tuple[Decision, ...]:
-    """The decisions of a column."""
-    return tuple(tuple(decision) for decision in json.loads(text))
+    """The decisions of a column.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    decisions = json.loads(text)
+    if not _is_list_of(decisions, list) or not _is_list_of([*chain.from_iterable(decisions)], int):
+        raise ValueError("the decisions of a record are no lists of whole numbers")
+    return tuple(map(tuple, decisions))
+
+
+def latencies_from(text: str) -> tuple[float, ...]:
+    """The latencies of a column, in seconds.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    latencies_s = json.loads(text)
+    if not _is_list_of(latencies_s, float):
+        raise ValueError("the latencies of a record are no list of seconds")
+    return tuple(latencies_s)
+
+
+def _is_list_of(value: object, kind: type) -> bool:
+    return isinstance(value, list) and {*map(type, value)} <= {kind}
 
 
 def _key(candidate: Candidate, platform: str) -> tuple[object, ...]:
@@ -233,7 +257,7 @@ def _from_row(row: tuple[Any, ...]) -> Record:
         platform=platform,
         trace_json="" if trace is None else decompress(trace),
         structural_hash=digest,
-        latencies_s=tuple(json.loads(latencies_s)),
+        latencies_s=latencies_from(latencies_s),
         failure=None if stage is None else Failure(stage=Stage(stage), cause=cause, message=message),
         rationale=Rationale(
             score=score, representativeness=representativeness, diversity=diversity, uncertainty=uncertainty

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from tcl_core.domain import Candidate
-from tcl_core.store.record_table import decisions_from, decisions_text
+from tcl_core.store.record_table import decisions_from, decisions_text, latencies_from
 
 
 def insert(
@@ -48,6 +48,6 @@ def select(connection: sqlite3.Connection, task_key: str, platform: str) -> Mapp
         (task_key, platform),
     )
     return {
-        Candidate(task_key, sketch, decisions_from(decisions)): tuple(json.loads(latencies))
+        Candidate(task_key, sketch, decisions_from(decisions)): latencies_from(latencies)
         for sketch, decisions, latencies in rows
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,30 @@ def test_values_that_do_not_parse_are_damage(tmp_path: Path) -> None:
             with pytest.raises(UserError, match="not a readable workspace"):
                 query()
         assert len(reader.networks()) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("latencies_s", text) for text in ("null", "[null]", "1.0", '["1.0"]', "[true]", '{"a": 1.0}')),
+        *(("decisions", text) for text in ("null", "[null]", "[[null]]", "[1]", '{"ab": 1}', '["ab"]', "[[1.5]]")),
+    ],
+)
+def test_json_of_another_form_is_damage(tmp_path: Path, column: str, value: str) -> None:
+    with Workspace.open(tmp_path) as workspace:
+        furnish(workspace)
+        workspace.add_record(record())
+        workspace.add_repeat(record().candidate, record().platform, [1.0])
+    connection = sqlite3.connect(tmp_path / DATABASE)
+    connection.execute(f"UPDATE records SET {column} = ?", (value,))
+    if column == "latencies_s":
+        connection.execute("UPDATE repeats SET latencies_s = ?", (value,))
+    connection.commit()
+    connection.close()
+    with Workspace.open(tmp_path, read_only=True) as reader:
+        for query in (reader.records, partial(reader.repeats, record().candidate.task_key, record().platform)):
+            with pytest.raises(UserError, match="not a readable workspace"):
+                query()
 
 
 def test_an_old_file_opens_and_becomes_a_new_one(tmp_path: Path) -> None:
