@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 import zipapp
 from pathlib import Path
 
 import tcl_core
+from tcl_core.destinations import in_place_of
 
 MODULES = (
     *("__init__", "child_processes", "devices", "errors", "tvm_threads"),
@@ -24,7 +26,7 @@ MODULES = (
 
 
 def pack(out: Path) -> None:
-    """Write it; `python3 OUT --port 9090` runs it where apache-tvm and psutil are installed.
+    """Write it whole or not at all; `python3 OUT --port 9090` runs it where apache-tvm and psutil are installed.
 
     Raises:
         OSError: it cannot be written.
@@ -38,5 +40,7 @@ def pack(out: Path) -> None:
         packed = io.BytesIO()
         server = "tcl_core.hardware.device_server:run"
         zipapp.create_archive(folder, packed, interpreter="/usr/bin/env python3", main=server)
-    out.write_bytes(packed.getvalue())
-    out.chmod(0o755)
+    os.stat(f"{out.parent}/.")  # noqa: PTH116 - `Path` drops the dot, which asks for a folder; none is made here
+    with in_place_of(out) as whole:
+        whole.write_bytes(packed.getvalue())
+        whole.chmod(0o755)

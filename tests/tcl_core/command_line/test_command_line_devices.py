@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import socket
 import zipfile
 from pathlib import Path
@@ -50,8 +52,30 @@ def test_the_server_is_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["serve", "--pack", str(out), "--port", "9999"]) == DONE
     assert "python3 server.pyz --port 9999" in capsys.readouterr().out
     assert zipfile.is_zipfile(out)
-    assert main(["serve", "--pack", str(tmp_path / "none" / "server.pyz")]) == BAD_INPUT
-    assert "name another file with --pack" in capsys.readouterr().err
+    assert out.stat().st_mode & 0o777 == 0o755
+    for folder, why in (("none", "No such file or directory"), ("server.pyz", "Not a directory")):
+        assert main(["serve", "--pack", str(tmp_path / folder / "server.pyz")]) == BAD_INPUT
+        assert f"cannot be written ({why}); name another file with --pack" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_the_packed_server_that_was_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, write = tmp_path / "server.pyz", Path.write_bytes
+    older.write_text("older")
+
+    def write_some(path: Path, data: bytes) -> int:
+        if path.suffix != ".pyz":
+            return write(path, data)
+        write(path, data[:99])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", write_some)
+    assert main(["serve", "--pack", str(older)]) == BAD_INPUT
+    assert "server.pyz cannot be written (No space left on device); name another" in capsys.readouterr().err
+    assert older.read_text() == "older"
+    assert main(["serve", "--pack", str(tmp_path / "new.pyz")]) == BAD_INPUT
+    assert [path.name for path in tmp_path.iterdir()] == ["server.pyz"]
 
 
 def test_what_cannot_be_served_is_a_sentence(
