@@ -38,10 +38,8 @@ def named(text: str) -> str:
 def shape(text: str) -> Shape:
     """``name=1,3,224,224`` as a name and its dimensions."""
     name, equals, dimensions = text.rpartition("=")
-    try:
-        parsed = tuple(int(part) for part in dimensions.split(","))
-    except ValueError:
-        parsed = ()
+    parts = dimensions.split(",")
+    parsed = tuple(map(int, parts)) if all(map(_is_whole, parts)) else ()
     if not equals or not name or not parsed or min(parsed) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=1,3,224,224 with positive dimensions")
     if max(parsed) > _MOST_SIZE:
@@ -103,9 +101,14 @@ def jobs(text: str) -> int:
 
 
 def _whole(text: str, least: int, most: int) -> int:
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or not least <= int(text) <= most:
+    if not _is_whole(text) or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
     return int(text)
+
+
+def _is_whole(text: str) -> bool:
+    """Of plain digits alone: `int` also reads 4_0, blanks and the digits of other scripts."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def minutes(text: str) -> float:
