@@ -214,6 +214,27 @@ def test_a_gain_is_half_the_trend_of_the_latest_rounds_and_half_the_hope(history
     assert gains_s["a"] == pytest.approx((trend_s + hope_s) / 2 * 0.01 ** (stale / CONFIG.patience))
 
 
+def test_a_steep_fall_promises_no_more_than_there_is_room_for() -> None:
+    room_s = 0.1 - 0.1 / 1.5
+    gains_s = TaskScheduler(CONFIG).expected_gains_s([state("a", 1.0, 0.1), state("b", 0.1)])
+    assert gains_s["a"] == pytest.approx((room_s + room_s / 3) / 2)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, CONFIG.patience - 1])
+def test_what_a_task_without_a_success_promises_fades(rounds: int) -> None:
+    failing = state("a", trials=rounds * CONFIG.round_size)
+    gains_s = TaskScheduler(CONFIG).expected_gains_s([failing, state("b", 1e-3)])
+    assert gains_s["a"] == pytest.approx(4 * 1e-3 * 0.01 ** (rounds / CONFIG.patience))
+
+
+def test_a_gain_is_held_against_a_networks_time_in_which_a_task_counts_as_often_as_it_runs() -> None:
+    promising, rest = state("a", 1e-3), state("b", 1e-3, anchor="dense", exhausted=True)
+    often = dataclasses.replace(rest, task=dataclasses.replace(rest.task, weight=10_000))
+    choice = choose(promising, rest)
+    assert choice is not None and choice.task_key == "a"
+    assert choose(promising, often) is None
+
+
 def test_what_computes_nothing_is_no_peer_of_what_computes() -> None:
     """Its work is bytes, not operations."""
     copy, product = state("copy", 1e-3, flops=0.0, bytes_moved=1e6), state("product", 1e-3, flops=1e9)
