@@ -29,6 +29,12 @@ def test_before_the_first_trial_everything_is_possible() -> None:
     assert estimate_eta(3.0, 0, Budget(trials=100, minutes=1), []) == (0.05, 0.0, 57.0)
 
 
+def test_a_rare_trial_beyond_the_deciles_still_moves_the_range_to_the_mean() -> None:
+    one_left = Budget(trials=101)
+    assert estimate_eta(200.0, 100, one_left, [1.0] * 99 + [101.0])[1:] == pytest.approx((1.0, 2.0))
+    assert estimate_eta(200.0, 100, one_left, [3.0] * 99 + [1.0])[1:] == pytest.approx((2.98, 3.0))
+
+
 def test_the_whole_run_speaks_where_no_recent_trial_does() -> None:
     assert estimate_eta(20.0, 10, Budget(trials=20), []) == (0.5, 10.0, 40.0)
 

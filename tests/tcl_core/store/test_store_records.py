@@ -118,6 +118,12 @@ def test_failures_are_kept_counted_and_never_best(workspace: Workspace) -> None:
     assert workspace.record_counts("cafe01") == {"a1": RecordCount(trials=4, failures=2, best_s=best_s)}
 
 
+def test_the_newest_records_come_in_the_order_of_measurement(workspace: Workspace) -> None:
+    workspace.add_records([record(2), record(0), failed(3), record(1)])
+    assert workspace.records(newest=3) == (record(0), failed(3), record(1))
+    assert workspace.records(newest=9) == workspace.records()
+
+
 def test_the_newest_failures_of_each_cause_are_told_with_their_number(workspace: Workspace) -> None:
     crash = Failure(stage=Stage.COMPILE, cause="crash", message="all of it")
     crashed = dataclasses.replace(failed(9), failure=crash)
@@ -131,6 +137,14 @@ def test_the_newest_failures_of_each_cause_are_told_with_their_number(workspace:
         (3, failed(2).candidate, late),
     )
     assert not workspace.failures("another", "cafe01", 2)
+    elsewhere = dataclasses.replace(late, stage=Stage.MEASURE) if late else None
+    measured = dataclasses.replace(failed(6), failure=elsewhere)
+    workspace.add_record(measured)
+    assert workspace.failures("d1", "cafe01", 1) == (
+        (1, measured.candidate, elsewhere),
+        (3, failed(3).candidate, late),
+        (1, crashed.candidate, crash),
+    ), "a cause is another one in another stage"
 
 
 def test_the_fastest_are_successes_in_order_of_their_latency(workspace: Workspace) -> None:
@@ -174,9 +188,9 @@ def test_numpy_scalars_are_kept_as_numbers(workspace: Workspace) -> None:
 
 
 def test_a_last_word_that_is_not_unicode_costs_no_record(workspace: Workspace) -> None:
-    failure = Failure(stage=Stage.MEASURE, cause="crash", message="got \udcfe")
+    failure = Failure(stage=Stage.MEASURE, cause="crash \udcff", message="got \udcfe")
     workspace.add_record(dataclasses.replace(failed(0), failure=failure))
-    assert workspace.records()[0].failure == dataclasses.replace(failure, message=r"got \udcfe")
+    assert workspace.records()[0].failure == Failure(stage=Stage.MEASURE, cause=r"crash \udcff", message=r"got \udcfe")
 
 
 @pytest.mark.parametrize(
