@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sketch_examples import category, convolution, sketch
 
-from tcl_core.batches import Population, Prediction
+from tcl_core.batches import IntArray, Population, Prediction
 from tcl_core.config import SearchConfig
 from tcl_core.search.archive import Archive
 from tcl_core.search.breeding import Breeder, shares
@@ -67,6 +67,29 @@ def test_survivors_are_not_scored_again() -> None:
     made.advance(100, worth(-1.0), np.random.default_rng(0))
     assert len(made.archive) == 100 + 75
     assert len(set(row_keys(made.archive.choices))) == 175
+
+
+class NotingMutation(Mutation):
+    """Keeps the rows that it was asked to change."""
+
+    def mutate(self, choices: IntArray, generator: np.random.Generator) -> IntArray:
+        self.given = choices
+        return super().mutate(choices, generator)
+
+
+@pytest.mark.parametrize(("mutation", "least", "most"), [(1.0, 67, 67), (0.85, 50, 64), (0.0, 0, 0)])
+def test_most_children_are_mutants_of_the_better_members(mutation: float, least: int, most: int) -> None:
+    """Of 100, 25 survive, 8 are fresh and 67 bred."""
+    one, noting = convolution(), NotingMutation(convolution())
+    made = Breeder(Archive(DecisionSpace(one), ()), noting, SearchConfig(population=100, mutation=mutation))
+    made.start(100, np.zeros((0, 6), np.int32), worth(*range(100)), np.random.default_rng(0))
+    made.advance(100, worth(0.0), np.random.default_rng(0))
+    assert least <= len(noting.given) <= most
+    if most:
+        score_of = dict(zip(row_keys(made.archive.choices), made.archive.scores, strict=True))
+        scores = [score_of[key] for key in row_keys(noting.given)]
+        assert np.mean(scores) > 70, "the best of four drawn at random"
+        assert min(scores) < 75, "also of those that do not survive"
 
 
 def test_nothing_to_breed_from_means_random_candidates() -> None:
