@@ -30,6 +30,14 @@ def test_the_newest_run_of_the_network_is_meant(two: Workspace) -> None:
     assert choose_run(two, 1, None).id == 1
 
 
+def test_of_several_networks_of_one_name_the_one_tuned_last_is_meant(workspace: Workspace) -> None:
+    workspace.add_network(network("d2"), (task("a1"),))
+    assert choose_network(workspace, "net").digest == "d2", "none was tuned yet"
+    for digest in ("d2", "d1"):
+        workspace.start_run(CONFIG, digest, platform().fingerprint)
+    assert choose_network(workspace, None).digest == choose_network(workspace, "net").digest == "d1"
+
+
 def test_a_network_is_tuned_again_from_its_file(tmp_path: Path) -> None:
     require_file("sample", None)
     require_file("net", str(tmp_path))
