@@ -158,3 +158,11 @@ def test_of_a_large_table_few_rows_are_read(copy_task: Task) -> None:
     task = replace(copy_task, flops=0.0, bytes_moved=1e8)
     assert may_stay_alone(replace(task, axes=axes), 2)
     assert not may_stay_alone(replace(task, axes=(*axes, LoopAxis(extent=1000, kind="spatial"))), 2)
+
+
+def test_what_is_small_is_so_for_each_thread(copy_task: Task) -> None:
+    axes = (LoopAxis(extent=1 << 20, kind="spatial"),)
+    task = replace(copy_task, axes=axes, flops=200e3, bytes_moved=48 << 10)
+    assert may_stay_alone(task, 2), "a loop over what is small stays so"
+    assert not may_stay_alone(replace(task, flops=300e3), 2)
+    assert not may_stay_alone(replace(task, bytes_moved=80 << 10), 2)
