@@ -40,12 +40,12 @@ _WIDTHS: Mapping[int, int] = {
     CheckpointColumn.TOP5: 56,
     CheckpointColumn.PAIRWISE: 68,
     CheckpointColumn.RECORDS: 66,
-    CheckpointColumn.MODEL: 66,
+    CheckpointColumn.MODEL: 92,
     CheckpointColumn.SIZE: 56,
     CheckpointColumn.PLATFORM: 215,
 }
 _LEAST_NAME, _LEAST_PLATFORM = 150, 70
-_SIDE_WIDTH = 250
+_SIDE_WIDTH = 234
 """Of the form, in pixels, for text of the usual size."""
 _LEAVING = (CheckpointColumn.SIZE, CheckpointColumn.MODEL, CheckpointColumn.PLATFORM, CheckpointColumn.PAIRWISE)
 """In a narrow window the details have them, and a box chooses the platform."""

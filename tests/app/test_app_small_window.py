@@ -210,3 +210,6 @@ def test_all_of_a_checkpoint_is_in_the_usual_window(small: Studio, qtbot: QtBot)
     table = window.checkpoints_panel.table
     qtbot.waitUntil(lambda: table.isVisible() and table.horizontalScrollBar().maximum() == 0)
     assert table.columnWidth(CheckpointColumn.PLATFORM) >= 70
+    assert gone(table) == []
+    for column in (CheckpointColumn.KIND, CheckpointColumn.RECORDS, CheckpointColumn.MODEL, CheckpointColumn.SIZE):
+        assert table.columnWidth(column) >= table.sizeHintForColumn(column), column.name
