@@ -44,7 +44,7 @@ SAME_IN_ALL_LANGUAGES = {
     *("candidates scored", "network estimate", "resumed records"),
 }
 WORD = re.compile(r"[A-Za-zµ]{2,}")
-UNIT = re.compile(r"\W*(ns|s|ms|µs|FLOP|GFLOP|MB|x|×)?\W*")
+UNIT = re.compile(r"\W*(ns|s|ms|µs|FLOP|GFLOP|MB|×)?\W*")
 
 
 def called(node: ast.Call) -> str:
@@ -183,3 +183,9 @@ def test_shares_are_written_in_one_way():
     """As in "29.7 %", by `quantities.percent`."""
     lines = [(path, line) for path in SOURCES for line in path.read_text(encoding="utf-8").splitlines()]
     assert not [(path.name, line) for path, line in lines if re.search(r":\.\d%|\d%[\"' ]", line)]
+
+
+def test_ratios_are_written_in_one_way():
+    """As in "1.50× as fast"; terminal and files, which are not of the window, have an x."""
+    lines = [(path, line) for path in SOURCES for line in path.read_text(encoding="utf-8").splitlines()]
+    assert not [(path.name, line) for path, line in lines if re.search(r"\dx as |\}x\b|\bx\{", line)]

@@ -147,7 +147,7 @@ def _count(name: str, first: int | None, second: int | None) -> ComparedFact:
     texts = [_NONE if value is None else f"{value:,}" for value in (first, second)]
     verdict = _words(*texts)
     if first is not None and second is not None and first != second:
-        ratio = f" ({quantities.digits(second / first)}x)" if first and second else ""
+        ratio = f" ({quantities.digits(second / first)}×)" if first and second else ""
         verdict = f"{second - first:+,}{ratio}"
     return ComparedFact(name=name, first=texts[0], second=texts[1], verdict=verdict)
 

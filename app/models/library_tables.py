@@ -44,14 +44,14 @@ def _timed(text: Callable[[Timing], str], otherwise: str = _NONE) -> Callable[[C
 
 
 def _speed_up(row: Contender) -> str:
-    return tr("{ratio}x", ratio=quantities.digits(row.contest.ratio)) if row.contest else _NONE
+    return tr("{ratio}×", ratio=quantities.digits(row.contest.ratio)) if row.contest else _NONE
 
 
 def _interval(row: Contender) -> str:
     contest = row.contest
     if contest is None or contest.low is None or contest.high is None:
         return _NONE
-    return tr("{low} to {high}x", low=quantities.digits(contest.low), high=quantities.digits(contest.high))
+    return tr("{low} to {high}×", low=quantities.digits(contest.low), high=quantities.digits(contest.high))
 
 
 def _verdict(row: Contender) -> str:

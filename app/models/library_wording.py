@@ -10,7 +10,7 @@ _RIVALS = {"untuned": "untuned TVM", "onnxruntime": "onnxruntime"}
 
 
 def headline(report: LibraryReport) -> str:
-    """The result in one line: "Tuned 1.50 ms: 31.8x as fast as untuned TVM, a tie with onnxruntime". Where it ran on a
+    """The result in one line: "Tuned 1.50 ms: 31.8× as fast as untuned TVM, a tie with onnxruntime". Where it ran on a
     device over the network, that is said.
     """
     if report.tuned is None:
@@ -36,7 +36,7 @@ def _against(contest: Contest) -> str:
         return tr("a tie with {rival}", rival=rival)
     unsure = contest.verdict is Verdict.OPEN and not contest.is_plain
     open_ = tr(" (too few rounds to be sure)") if unsure else ""
-    return tr("{ratio}x as fast as {rival}{open}", ratio=quantities.digits(contest.ratio), rival=rival, open=open_)
+    return tr("{ratio}× as fast as {rival}{open}", ratio=quantities.digits(contest.ratio), rival=rival, open=open_)
 
 
 def verdict(report: LibraryReport) -> str:

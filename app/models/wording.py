@@ -46,7 +46,7 @@ def network_facts(opened: OpenedNetwork, states: Sequence[TaskState]) -> str:
 def network_details(opened: OpenedNetwork) -> str:
     """Everything the import knows, line by line."""
     network, report = opened.network, opened.report
-    operators = ", ".join(f"{name} x{count}" for name, count in report.operators)
+    operators = ", ".join(f"{name} ×{count}" for name, count in report.operators)
     lines = [
         network.path,
         tr("in: {tensors}", tensors="; ".join(map(tensor, network.inputs))),

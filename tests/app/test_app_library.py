@@ -87,9 +87,9 @@ def test_an_earlier_run_is_enough_to_verify(studio: Studio, qtbot: QtBot) -> Non
 def test_times_tell_a_tie_and_outlive_the_next_check(studio: Studio, qtbot: QtBot) -> None:
     panel = studio.window.library_panel
     click(qtbot, actions(studio).time_button)
-    done(qtbot, studio, "36.1x as fast as untuned TVM, a tie with onnxruntime")
+    done(qtbot, studio, "36.1× as fast as untuned TVM, a tie with onnxruntime")
     assert column(panel.times, 4) == ["tuned is faster", "–", "tie"]
-    assert column(panel.times, 5)[2] == "0.970 to 1.05x"
+    assert column(panel.times, 5)[2] == "0.970 to 1.05×"
     assert len(studio.models.estimates.references) == 3
     click(qtbot, actions(studio).verify_button)
     done(qtbot, studio, "Same results")

@@ -152,7 +152,7 @@ def test_all_of_the_library_is_in_the_usual_window(small: Studio, qtbot: QtBot) 
     assert isinstance(area, QScrollArea)
     assert window.banner.isVisible()
     panel = window.library_panel
-    panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime " * 2)
+    panel._headline.setText("Tuned 362 µs: 157× as fast as untuned TVM, 1.87× as fast as onnxruntime " * 2)
     panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
     qtbot.waitUntil(lambda: panel.times.isVisible() and area.verticalScrollBar().maximum() == 0)
 
@@ -163,7 +163,7 @@ def test_in_a_low_window_no_words_of_the_library_lie_on_its_table(small: Studio,
     window.show_panel("library")
     panel, area = window.library_panel, window.docks["library"].widget()
     assert isinstance(area, QScrollArea)
-    panel._headline.setText("Tuned 362 µs: 157x as fast as untuned TVM, 1.87x as fast as onnxruntime")
+    panel._headline.setText("Tuned 362 µs: 157× as fast as untuned TVM, 1.87× as fast as onnxruntime")
     panel._coverage.setText("All 18 tasks run their best record that applies. Exported to /a/folder. " * 2)
     qtbot.waitUntil(lambda: panel.times.isVisible() and whole(panel._coverage))
     qtbot.waitUntil(lambda: panel.tabs.geometry().bottom() < panel._coverage.geometry().top())

@@ -51,9 +51,9 @@ def texts(table: object) -> list[list[str]]:
 def test_the_tables_show_a_report(state: LibraryState) -> None:
     state.take(library_samples.differing())
     assert texts(state.times) == [
-        ["untuned TVM", "412", "405 to 432", "36.1x", "tuned is faster", "35.2 to 36.9x"],
+        ["untuned TVM", "412", "405 to 432", "36.1×", "tuned is faster", "35.2 to 36.9×"],
         ["tuned", "11.4", "11.1 to 12.9", "–", "–", "–"],
-        ["onnxruntime", "11.6", "10.7 to 13.1", "1.02x", "tie", "0.970 to 1.05x"],
+        ["onnxruntime", "11.6", "10.7 to 13.1", "1.02×", "tie", "0.970 to 1.05×"],
     ]
     assert texts(state.tasks) == [
         ["fused_a1", "3", "2,000", "75.0 %", "tuned: best record"],
@@ -137,16 +137,16 @@ def test_a_task_that_ran_in_no_time_has_a_share(state: LibraryState) -> None:
 @pytest.mark.parametrize(
     ("changes", "headline"),
     [
-        ({}, "Tuned 11.4 ms: 36.1x as fast as untuned TVM, a tie with onnxruntime"),
+        ({}, "Tuned 11.4 ms: 36.1× as fast as untuned TVM, a tie with onnxruntime"),
         (UNTIMED, "Checked, not timed"),
         ({**UNTIMED, "outputs": ()}, "Built, neither checked nor timed"),
         (
             {"contests": (Contest(rival="onnxruntime", ratio=2.0, low=None, high=None, rounds=3),)},
-            "Tuned 11.4 ms: 2.00x as fast as onnxruntime (too few rounds to be sure)",
+            "Tuned 11.4 ms: 2.00× as fast as onnxruntime (too few rounds to be sure)",
         ),
         (
             {"contests": (Contest(rival="untuned", ratio=76.5, low=None, high=None, rounds=1),)},
-            "Tuned 11.4 ms: 76.5x as fast as untuned TVM",
+            "Tuned 11.4 ms: 76.5× as fast as untuned TVM",
         ),
         ({"device": "pi:9090", "contests": ()}, "Tuned 11.4 ms on pi:9090"),
     ],

@@ -160,6 +160,8 @@ def test_two_checkpoints_side_by_side(models: StudioModels, panel: CheckpointsPa
     assert (lines["Parent"].first, lines["Parent"].second) == ("none", "altra-learned")
     assert lines["Cost model"].verdict == "same" and lines["Lineage"].verdict == "differs"
     assert lines["Top-1, when saved"].verdict == "+0.029"
+    bigger = comparison.compared(replace(FIRST, records=100), replace(FIRST, records=250), models.evaluation, {})
+    assert next(row for row in bigger if row.name == "Records").verdict == "+150 (2.50×)"
     assert lines["Knowledge top1, when saved"].first == "–"
     assert page.texts == ("epyc-learned went on from altra-learned.", "")
     models.evaluation.set_result(checkpoint_samples.evaluated(WORKSPACE))
