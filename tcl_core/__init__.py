@@ -31,6 +31,7 @@ room                      what it does                                          
 ``device_sessions``       reaching them with a limit on each step, what broke a session            tvm
 ``device_looks``          whether one answers, how busy it is, what it is                          tvm
 ``latencies``             how many digits a person gets of a latency, in terminal and report       -
+``counting``              "1 record", "2 records": counted nouns of sentences                        -
 ``destinations``          whether a folder can take what is yet to be computed for it              -
 ``passing_folders``       for what is only passing, and can be tidied up behind a process         -
 ``child_processes``       what every process that another one began has in common                  processes

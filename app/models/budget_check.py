@@ -114,6 +114,8 @@ def _span(request: RunRequest, paces: tuple[float, ...]) -> str:
     if request.trials is None or not paces:
         return ""
     low_s, high_s = request.trials / max(paces), request.trials / min(paces)
+    if request.trials == 1:
+        return tr(", and 1 takes about {clock_range} here", clock_range=quantities.clock_range(low_s, high_s))
     return tr(
         ", and {trials:,} take about {clock_range} here",
         trials=request.trials,

@@ -71,7 +71,13 @@ def outcome(result: CheckpointsEvaluated) -> str:
         count_2=_platforms(len(result.platforms)),
     )
     if ranked < len(cells):
-        told += tr("; {count} of {count_2} cells are empty and say why", count=len(cells) - ranked, count_2=len(cells))
+        empty, count = len(cells) - ranked, len(cells)
+        if count == 1:
+            told += tr("; the cell is empty and says why")
+        elif empty == 1:
+            told += tr("; 1 of {count} cells is empty and says why", count=count)
+        else:
+            told += tr("; {empty} of {count} cells are empty and say why", empty=empty, count=count)
     return (
         f"{told}."
         if result.forgetting is None
@@ -86,8 +92,8 @@ def cell_text(row: EvaluatedCheckpoint, column: EvaluatedPlatform, cell: Evaluat
         return head + cell.reason
     figures = ", ".join(f"{tr(METRICS.get(name, name))} {value:.3f}" for name, value in cell.metrics)
     ranked = tr(
-        "{records:,} records of {count} of {networks}",
-        records=column.records,
+        "{records} of {count} of {networks}",
+        records=quantities.records(column.records),
         count=quantities.tasks(column.tasks),
         networks=", ".join(column.networks),
     )

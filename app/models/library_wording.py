@@ -73,6 +73,8 @@ def coverage(report: LibraryReport) -> str:
     if not fallbacks:
         return tr("All {tuned_tasks} tasks run their best record that applies.", tuned_tasks=report.tuned_tasks)
     rest = tr("1 runs untuned code") if fallbacks == 1 else tr("{count:,} run untuned code", count=fallbacks)
+    if report.tuned_tasks == 1:
+        return tr("1 of {count} tasks runs its best record that applies; {rest}.", count=count, rest=rest)
     return tr(
         "{tuned_tasks} of {count} tasks run their best record that applies; {rest}.",
         tuned_tasks=report.tuned_tasks,

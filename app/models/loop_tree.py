@@ -26,12 +26,13 @@ def kind_words(place: Place) -> str:
     return place.axis if place.kind is PlaceKind.BOUND else place.kind.value
 
 
+def _iterations(extent: int) -> str:
+    return tr(", 1 iteration") if extent == 1 else tr(", {extent:,} iterations", extent=extent)
+
+
 def place_hint(place: Place, steps: Sequence[Step]) -> str:
     """Everything about a place, line by line."""
-    lines = [
-        f"{place.name}: {kind_words(place)}"
-        + (tr(", {extent:,} iterations", extent=place.extent) if place.extent else "")
-    ]
+    lines = [f"{place.name}: {kind_words(place)}" + (_iterations(place.extent) if place.extent else "")]
     lines += [tr("reads {text}", text=text) for text in place.reads] + [
         tr("writes {text}", text=text) for text in place.writes
     ]

@@ -57,7 +57,8 @@ def round_card(point: RoundPoint, task_name: str) -> str:
         rank_correlation=_figure(point.rank_correlation),
         pairwise_accuracy=_figure(point.pairwise_accuracy),
     )
-    last = tr("{scored:,} scored records, searched in {seconds:.1f} s", scored=point.scored, seconds=point.search_s)
+    scored = quantities.scored_records(point.scored)
+    last = tr("{scored}, searched in {seconds:.1f} s", scored=scored, seconds=point.search_s)
     if point.learn_s:
         last = tr("{last}, learned in {seconds:.1f} s", last=last, seconds=point.learn_s)
     return tr(
@@ -110,9 +111,11 @@ def best_note(states: Sequence[TaskState], task_key: str, *, shown: bool) -> str
         return tr("best record of {name}", name=name)
     known = sum(state.best_s is not None for state in states)
     if shown or known == len(states):
-        return tr("sum of weight x best latency over all tasks")
+        return tr("sum of weight × best latency over all tasks")
     if len(states) == 1:
         return tr("the only task has no record so far")
+    if known == 1:
+        return tr("1 of {count:,} tasks has a record so far", count=len(states))
     return tr("{known:,} of {count:,} tasks have a record so far", known=known, count=len(states))
 
 

@@ -54,6 +54,11 @@ def records(count: int) -> str:
     return tr("1 record") if count == 1 else tr("{count:,} records", count=count)
 
 
+def scored_records(count: int) -> str:
+    """A number of records with a score: "1 scored record", "1,288 scored records"."""
+    return tr("1 scored record") if count == 1 else tr("{count:,} scored records", count=count)
+
+
 def calls(count: int) -> str:
     """A number of calls in a network: "1 call", "1,288 calls"."""
     return tr("1 call") if count == 1 else tr("{count:,} calls", count=count)

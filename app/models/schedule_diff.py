@@ -91,4 +91,8 @@ def summary(view: ScheduleView, other: ScheduleView) -> str:
         )
     decided = [mark for number, mark in step_marks(view.steps, other.steps).items() if view.steps[number].domain >= 0]
     total = sum(step.domain >= 0 for step in view.steps)
+    if total == 1:
+        return tr("The only decision differs.")
+    if len(decided) == 1:
+        return tr("1 of {total} decisions differs.", total=total)
     return tr("{count} of {total} decisions differ.", count=len(decided), total=total)

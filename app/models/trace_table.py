@@ -68,12 +68,20 @@ def signed(value: float) -> str:
 
 def influence_hint(influence: Influence) -> str:
     """A contribution in words."""
+    contribution, above = abs(influence.contribution), influence.contribution >= 0
+    if influence.alternatives == 1 and influence.best is None:
+        return tr("Scores {contribution:.3f} above the only other value.", contribution=contribution)
+    if influence.alternatives == 1 and influence.best is not None:
+        other = decision(influence.best)
+        return tr(
+            "Scores {contribution:.3f} below the only other value, {other}.", contribution=contribution, other=other
+        )
     moved = (
         later("Scores {contribution:.3f} above the mean of {alternatives} other values.")
-        if influence.contribution >= 0
+        if above
         else later("Scores {contribution:.3f} below the mean of {alternatives} other values.")
     )
-    text = tr(moved, contribution=abs(influence.contribution), alternatives=influence.alternatives)
+    text = tr(moved, contribution=contribution, alternatives=influence.alternatives)
     if influence.best is None:
         return tr("{text}\nNone of them scores higher.", text=text)
     return tr(

@@ -59,11 +59,11 @@ class TableSaving(QObject):
 
     def _copied(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
-        self.ended.emit(
-            Announcement(
-                mood=Mood.GOOD, sentence=tr("Copied {count:,} rows of numbers.", count=text.count(chr(10)) - 1)
-            )
+        count = text.count(chr(10)) - 1
+        sentence = (
+            tr("Copied 1 row of numbers.") if count == 1 else tr("Copied {count:,} rows of numbers.", count=count)
         )
+        self.ended.emit(Announcement(mood=Mood.GOOD, sentence=sentence))
 
     def _saved(self, path: Path) -> None:
         self.ended.emit(Announcement(mood=Mood.GOOD, sentence=tr("Saved {path}.", path=path)))

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from app.icons import icon
+from app.models import quantities
 from app.models.checkpoint_table import CheckpointTableModel, start_model
 from app.models.training_state import TrainingRequest
 from app.tokens import Tokens
@@ -119,7 +120,8 @@ class TrainingForm(QWidget):
         for one in self._checkpoints.platforms:
             good = one.records - one.failed
             self._platform.addItem(
-                tr("{name} ({good:,} records)", name=one.platform.name, good=good), one.platform.fingerprint
+                tr("{name} ({records})", name=one.platform.name, records=quantities.records(good)),
+                one.platform.fingerprint,
             )
         self._platform.setCurrentIndex(max(0, self._platform.findData(chosen)))
         self._platform.blockSignals(False)

@@ -11,6 +11,7 @@ from tcl_core.command_line.output import Output
 from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import TEACHING, CollectConfig
+from tcl_core.counting import counted
 from tcl_core.events import CancelToken, Collected
 
 _STOPPING = "Stopping; every batch that was timed to its end is saved."
@@ -49,9 +50,9 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
 
 def _show(collected: Collected, config: CollectConfig, output: Output) -> None:
     output.result.print(
-        f"{collected.records} records ({collected.failed} failed) and {collected.repeated} repeats in "
-        f"{collected.seconds:.0f} s; {collected.present} of {collected.wanted} planned records of {collected.tasks} "
-        f"tasks are in {config.workspace}",
+        f"{counted(collected.records, 'record')} ({collected.failed} failed) and "
+        f"{counted(collected.repeated, 'repeat')} in {collected.seconds:.0f} s; {collected.present} of "
+        f"{collected.wanted} planned records of {counted(collected.tasks, 'task')} are in {config.workspace}",
         soft_wrap=True,
     )
 

@@ -11,6 +11,7 @@ from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.passes import PassWatch
 from tcl_core.config import COLD
+from tcl_core.counting import counted
 from tcl_core.events import CancelToken
 from tcl_core.learning.lineage import ACTIVE, KNOWLEDGE
 
@@ -56,10 +57,11 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     }
     if not output.json:
         for phase in learned.phases:
+            passes = counted(phase.epochs, "pass", "passes")
             loss = "" if phase.loss is None else f", loss {phase.loss:.4f}"
-            output.result.print(f"{phase.phase}: {phase.epochs} passes, best {phase.best_epoch}{loss}", soft_wrap=True)
+            output.result.print(f"{phase.phase}: {passes}, best {phase.best_epoch}{loss}", soft_wrap=True)
         output.result.print(
-            f"{learned.records:,} records of {report.tasks} tasks in {learned.seconds:.0f} s; "
+            f"{counted(learned.records, 'record')} of {counted(report.tasks, 'task')} in {learned.seconds:.0f} s; "
             f"{_ANSWERING[learned.deployed]} for this platform; learned so far: {' -> '.join(lineage)}",
             soft_wrap=True,
         )

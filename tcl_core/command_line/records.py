@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from tcl_core.command_line.output import Output
+from tcl_core.counting import counted
 from tcl_core.domain import Record
 from tcl_core.errors import UserError
 from tcl_core.latencies import microseconds
@@ -34,7 +35,11 @@ def _export(arguments: argparse.Namespace, output: Output) -> None:
     with Workspace.open(Path(arguments.workspace), create=False, read_only=True) as workspace:
         platform = choose_platform(workspace, arguments.platform)
         outcome = export_records(workspace, Path(arguments.export), platform=platform.fingerprint)
-    output.result.print(f"{outcome.exported} records of {platform.name} are in {arguments.export}", soft_wrap=True)
+    output.result.print(
+        f"{counted(outcome.exported, 'record')} of {platform.name} {'is' if outcome.exported == 1 else 'are'} "
+        f"in {arguments.export}",
+        soft_wrap=True,
+    )
     if outcome.own:
         output.status.print(
             f"{outcome.own} of their {outcome.workloads} kernels compute with operators of TCL Studio's own; TVM reads "
@@ -63,8 +68,9 @@ def _import(arguments: argparse.Namespace, output: Output) -> None:
     for failure in outcome.failures:
         output.status.print(f"Left out: {failure.cause}. {failure.message}", soft_wrap=True)
     output.result.print(
-        f"{outcome.imported} records were taken for {platform.name}, {outcome.duplicates} were there already, "
-        f"{len(outcome.failures)} lines were left out",
+        f"{counted(outcome.imported, 'record was', 'records were')} taken for {platform.name}, "
+        f"{counted(outcome.duplicates, 'was', 'were')} there already, "
+        f"{counted(len(outcome.failures), 'line was', 'lines were')} left out",
         soft_wrap=True,
     )
     failures = [{"cause": failure.cause, "message": failure.message} for failure in outcome.failures]
@@ -125,4 +131,4 @@ def _show(records: tuple[Record, ...], total: int, names: dict[str, str], output
             failure,
         )
     output.result.print(table)
-    output.result.print(f"{len(records)} of {total} records shown; --json holds all")
+    output.result.print(f"{len(records)} of {counted(total, 'record')} shown; --json holds all")

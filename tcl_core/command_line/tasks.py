@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tcl_core.command_line.option_texts import network_config
 from tcl_core.command_line.output import Output
+from tcl_core.counting import counted
 from tcl_core.domain import ImportReport, Task
 
 
@@ -61,4 +62,4 @@ def _show(tasks: list[Task], report: ImportReport, output: Output) -> None:
     output.result.print(table)
     for issue in report.issues:
         output.status.print(issue.line)
-    output.result.print(f"{len(tasks)} tasks, {sum(task.weight for task in tasks)} kernels a run")
+    output.result.print(f"{counted(len(tasks), 'task')}, {counted(sum(task.weight for task in tasks), 'kernel')} a run")

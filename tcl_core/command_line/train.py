@@ -14,6 +14,7 @@ from tcl_core.command_line.interrupt import stop_on_interrupt
 from tcl_core.command_line.output import Output
 from tcl_core.command_line.passes import PassWatch
 from tcl_core.config import COLD, CostModelConfig
+from tcl_core.counting import counted
 from tcl_core.errors import Interrupted
 from tcl_core.events import CancelToken
 
@@ -58,8 +59,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     }
     if not output.json:
         output.result.print(
-            f"{file.model}, {report.parameters:,} parameters: {report.records:,} records of {report.tasks} tasks, "
-            f"{report.epochs} passes in {report.seconds:.0f} s",
+            f"{file.model}, {report.parameters:,} parameters: {counted(report.records, 'record')} of "
+            f"{counted(report.tasks, 'task')}, {counted(report.epochs, 'pass', 'passes')} in {report.seconds:.0f} s",
             soft_wrap=True,
         )
         show_metrics(report.metrics, report.test_networks, output)

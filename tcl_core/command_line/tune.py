@@ -17,6 +17,7 @@ from tcl_core.command_line.paths import absolute, absolute_network
 from tcl_core.command_line.repeat import repeated_config
 from tcl_core.command_line.watch import RunWatch
 from tcl_core.config import Budget, CostModelConfig, LibraryConfig, RunConfig, SamplerConfig
+from tcl_core.counting import counted
 from tcl_core.events import CancelToken, Finished, RunStarted
 
 _SAMPLE_MINUTES, _MINUTES = 3.0, 10.0
@@ -96,8 +97,8 @@ def _result(started: RunStarted, finished: Finished, config: RunConfig) -> dict[
 def _show(finished: Finished, run_id: int, config: RunConfig, output: Output) -> None:
     stages = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in finished.seconds_by_stage)
     output.result.print(
-        f"{finished.trials} trials ({finished.failed} failed) in {finished.seconds:.0f} s ({stages}); "
-        f"{finished.candidates_scored:,} candidates scored; ended by {finished.reason}",
+        f"{counted(finished.trials, 'trial')} ({finished.failed} failed) in {finished.seconds:.0f} s ({stages}); "
+        f"{counted(finished.candidates_scored, 'candidate')} scored; ended by {finished.reason}",
         soft_wrap=True,
     )
     if finished.library:

@@ -8,6 +8,7 @@ from types import TracebackType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tcl_core.command_line.output import Output
+from tcl_core.counting import counted
 from tcl_core.domain import TaskState
 from tcl_core.events import (
     Event,
@@ -57,9 +58,9 @@ class RunWatch:
         match event:
             case NetworkOpened():
                 self._names |= {task.key: task.name for task in event.tasks}
-                self._line(f"{event.network.name}: {len(event.tasks)} tasks on {event.platform.name}")
+                self._line(f"{event.network.name}: {counted(len(event.tasks), 'task')} on {event.platform.name}")
             case RunStarted() if event.resumed_records:
-                self._line(f"continuing with {event.resumed_records} records of the workspace")
+                self._line(f"continuing with {counted(event.resumed_records, 'record')} of the workspace")
             case PhaseChanged():
                 self._phase = " ".join(filter(None, (event.stage.value, self._names.get(event.task_key), event.detail)))
                 self._update()
@@ -85,7 +86,7 @@ class RunWatch:
     def _update(self) -> None:
         if self._bar_id is None:
             return
-        trials = f"{self._progress.trials} trials, " if self._progress else ""
+        trials = f"{counted(self._progress.trials, 'trial')}, " if self._progress else ""
         fraction = self._progress.fraction if self._progress else 0.0
         self._bar.update(self._bar_id, completed=fraction, description=f"{trials}{self._phase}", eta=self._eta())
 
@@ -111,4 +112,4 @@ class RunWatch:
         whole = ""
         if self._progress is not None and self._progress.estimate_s is not None:
             whole = f"; network {milliseconds(self._progress.estimate_s * 1e3)} ms"
-        self._line(f"{state.task.name}: {best}{rate} after {state.trials} trials{rank}{whole}")
+        self._line(f"{state.task.name}: {best}{rate} after {counted(state.trials, 'trial')}{rank}{whole}")

@@ -14,6 +14,7 @@ from tcl_core.config import LEARNING_RATES, TEACHING, CostModelConfig, LearnerCo
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochWatch, FitReport
 from tcl_core.cost_model.checkpoint import library_versions
+from tcl_core.counting import all_of
 from tcl_core.dataset.base import Dataset, Split
 from tcl_core.errors import UserError
 from tcl_core.evaluation.cells import CellFolder, digest_of
@@ -140,7 +141,7 @@ class Context:
             if count:
                 raise UserError(
                     "dataset",
-                    f"All {count} records of the {where} failed, so nothing can be ranked; "
+                    f"{all_of(count, 'record')} of the {where} failed, so nothing can be ranked; "
                     "see their causes with the records command, mend them and collect again.",
                 )
             raise UserError(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
+from tcl_core.counting import all_of
 from tcl_core.dataset import Dataset, DatasetNetwork, Measured, Split, assign_splits, sealed
 from tcl_core.dataset.consistency import first_fault
 from tcl_core.dataset.lean import lean
@@ -114,8 +115,8 @@ def _refuse_useless(workspace: Workspace, records: Mapping[_Group, tuple[Measure
     if None not in failures:
         raise UserError(
             "dataset",
-            f"All {len(failures)} records of the workspace {workspace.path} failed ({', '.join(sorted(causes))}), and "
-            "nothing can be learned from them; mend the cause and collect again.",
+            f"{all_of(len(failures), 'record')} of the workspace {workspace.path} failed ({', '.join(sorted(causes))})"
+            ", and nothing can be learned from them; mend the cause and collect again.",
         )
 
 

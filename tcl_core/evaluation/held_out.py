@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tcl_core.counting import all_of
 from tcl_core.dataset import Dataset
 from tcl_core.dataset.base import Split
 from tcl_core.domain import Platform
@@ -109,6 +110,6 @@ def _refuse_useless(workspace: Workspace, platform: Platform) -> None:
     if trials == failures:
         raise UserError(
             "dataset",
-            f"All {trials} records of {platform.name} in {workspace.path} failed and nothing can be learned from them; "
-            "`records` lists why: mend that and collect again.",
+            f"{all_of(trials, 'record')} of {platform.name} in {workspace.path} failed and nothing can be learned from "
+            "them; `records` lists why: mend that and collect again.",
         )

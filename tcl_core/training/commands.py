@@ -39,6 +39,7 @@ from tcl_core.checkpoints.shelf import (
     set_default,
 )
 from tcl_core.cost_model.base import EpochReport
+from tcl_core.counting import counted
 from tcl_core.domain import RecordCount
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.evaluation_events import EvaluateCheckpoints
@@ -262,8 +263,8 @@ def _train(command: TrainModel, send: Send, cancel: CancelToken) -> Event:
     ended = "Stopped" if report.stopped else "Trained"
     kept = "; what it had learned is kept" if report.stopped else ""
     sentence = (
-        f"{ended} after {report.epochs} passes over {report.records:,} records of {report.tasks} tasks{kept}: "
-        f"checkpoint {report.number}, {_told(report.metrics)}."
+        f"{ended} after {counted(report.epochs, 'pass', 'passes')} over {counted(report.records, 'record')} of "
+        f"{counted(report.tasks, 'task')}{kept}: checkpoint {report.number}, {_told(report.metrics)}."
     )
     return CheckpointDone(deed=Deed.TRAINED, path=str(report.checkpoint.path), sentence=sentence)
 
@@ -284,8 +285,8 @@ def _learn(command: LearnPlatform, send: Send, cancel: CancelToken) -> Event:
     except Interrupted:
         return TrainingStopped(sentence="Stopped; nothing was saved, and the parent stays as it is.")
     sentence = (
-        f"Learned {report.learned.records:,} records of {report.tasks} tasks: checkpoint {report.number}, "
-        f"{_told(report.metrics)}."
+        f"Learned {counted(report.learned.records, 'record')} of {counted(report.tasks, 'task')}: "
+        f"checkpoint {report.number}, {_told(report.metrics)}."
     )
     return CheckpointDone(deed=Deed.LEARNED, path=str(report.checkpoint.path), sentence=sentence)
 

@@ -13,6 +13,7 @@ from tcl_core.checkpoints import CheckpointFile, Origin, describe, lineage_after
 from tcl_core.checkpoints.shelf import new_path, note
 from tcl_core.config import LEARNED_MODEL, CostModelConfig, LearnerConfig
 from tcl_core.cost_model.base import EpochWatch
+from tcl_core.counting import counted
 from tcl_core.dataset import Split
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import UserError
@@ -90,7 +91,7 @@ def learn(config: LearnConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
         learner = _learner(config, parent)
         lesson = open_lesson(workspace, platform)
         drawn = tuple(_elsewhere(config, workspace, lesson, learner, phase, cancel))
-        phase(f"progress and compress, {lesson.records:,} records of {platform.name}")
+        phase(f"progress and compress, {counted(lesson.records, 'record')} of {platform.name}")
         report = learner.learn(_data(config, lesson, learner.seed, drawn), watch, cancel)
         phase("testing on held-out networks")
         metrics = tuple(_metrics(lesson, learner, report).items())

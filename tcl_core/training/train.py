@@ -13,6 +13,7 @@ from tcl_core.checkpoints.start import check_asked
 from tcl_core.config import TEACHING, CostModelConfig, OfflineConfig, SamplerConfig
 from tcl_core.cost_model import make_cost_model
 from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch, FitReport
+from tcl_core.counting import counted
 from tcl_core.destinations import check_folder
 from tcl_core.domain import CheckpointKind
 from tcl_core.errors import Interrupted, UserError
@@ -100,7 +101,7 @@ def train(config: TrainConfig, watch: EpochWatch, phase: PhaseWatch, cancel: Can
             start = check_asked(Path(config.checkpoint), config.cost_model.name)
         check_out(workspace, config.out)
         lesson = open_lesson(workspace, platform, processes=config.processes)
-        phase(f"{lesson.records:,} records of {platform.name} to learn from")
+        phase(f"{counted(lesson.records, 'record')} of {platform.name} to learn from")
         return _Training(config, lesson, start, watch, phase, cancel).run(workspace)
 
 
@@ -200,7 +201,7 @@ class _Training:
         judge = self._fresh()
         for share in (*before, config.share):
             if chosen is not None:
-                self._phase(f"training on {sum(map(len, chosen.values()))} records to choose the next")
+                self._phase(f"training on {counted(sum(map(len, chosen.values())), 'record')} to choose the next")
                 judge = self._fresh()
                 try:
                     self._fit(judge, chosen_groups(lesson.groups, chosen, platform, judge))

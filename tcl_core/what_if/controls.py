@@ -30,6 +30,7 @@ _ANNOTATIONS = {
     "meta_schedule.cooperative_fetch": _FETCH,
 }
 _CATEGORY_WORDS = {_UNROLL: "up to {:g} steps", _FETCH: "{:g} elements at once", _THREADS: "{:g} threads"}
+_ONE_WORDS = {_UNROLL: "up to 1 step", _FETCH: "1 element at once", _THREADS: "1 thread"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +73,17 @@ def _control(domain: DecisionDomain, named: _Named) -> Control:
 
 def _labels(domain: DecisionDomain, named: _Named) -> tuple[str, ...]:
     if domain.kind is DecisionKind.CATEGORY:
-        text = _CATEGORY_WORDS.get(named.what, "{:g}")
-        off = named.what == _UNROLL
-        return tuple("off" if off and not literal else text.format(literal) for literal in domain.literals)
+        return tuple(_category(literal, named.what) for literal in domain.literals)
     if domain.kind is DecisionKind.LOCATION:
         return tuple(_location(value, named.loops) for (value,) in domain.values)
     return ()
+
+
+def _category(literal: float, what: str) -> str:
+    if what == _UNROLL and not literal:
+        return "off"
+    text = _ONE_WORDS.get(what) if literal == 1 else None
+    return text or _CATEGORY_WORDS.get(what, "{:g}").format(literal)
 
 
 def _location(value: int, loops: Sequence[str]) -> str:

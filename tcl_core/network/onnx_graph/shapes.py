@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx
 
+from tcl_core.counting import counted
 from tcl_core.errors import Mendable, UserError
 
 Dimension = int | str | None
@@ -122,7 +123,7 @@ def _fix_one(value: Any, wanted: tuple[int, ...], symbols: dict[str, int]) -> No
     if len(present) != len(wanted):
         raise UserError(
             "network",
-            f"{flag} has {len(wanted)} dimensions, but input '{name}' has {len(present)} ({text(present)}); "
+            f"{flag} has {counted(len(wanted), 'dimension')}, but input '{name}' has {len(present)} ({text(present)}); "
             "give one size for each.",
         )
     for axis, (old, size) in enumerate(zip(present, wanted, strict=True)):

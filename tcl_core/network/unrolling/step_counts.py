@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import onnx.numpy_helper
 
+from tcl_core.counting import counted
 from tcl_core.network.onnx_graph.nodes import attributes_of
 from tcl_core.network.onnx_graph.static_values import Array, StaticValues, can_be_computed
 from tcl_core.network.recurrence.recurrent import MOST_STEPS
@@ -85,8 +86,8 @@ def _require_form(node: Any, opset: int) -> None:
     inputs, outputs = carried + FIRST_CARRIED if loop else len(node.input), len(node.output) + loop
     if len(body.input) != inputs or len(body.output) < max(outputs, carried + loop):
         raise Untold(
-            f"has a body of {len(body.input)} inputs and {len(body.output)} outputs, where it asks for {inputs} and "
-            f"{outputs}; export the network again"
+            f"has a body of {counted(len(body.input), 'input')} and {counted(len(body.output), 'output')}, where it "
+            f"asks for {inputs} and {outputs}; export the network again"
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 import recorded_run
 from pytestqt.qtbot import QtBot
 
-from app.models.budget_check import Verdict
+from app.models.budget_check import Verdict, _span
 from app.models.run_request import RunRequest, request_of
 from app.models.run_state import OpenedNetwork
 from app.models.studio import StudioModels
@@ -57,6 +57,8 @@ def test_without_a_pace_trials_are_judged_and_time_is_not(models: StudioModels) 
 def test_the_pace_of_several_runs_is_a_range(models: StudioModels) -> None:
     slow, fast = paced(60, 60.0), paced(120, 60.0)
     assert judged(models, slow, fast, trials=120).sentence.endswith(", and 120 take about 1:00 to 2:00 here.")
+    one = replace(RunRequest(minutes=None), trials=1)
+    assert _span(one, (1.0, 0.5)) == ", and 1 takes about 0:01 to 0:02 here"
     assert judged(models, slow, fast, minutes=1.0) == Verdict(
         sentence="1:00 measures about 60 to 120 trials here; 16 trials for every untried task are 48."
     )

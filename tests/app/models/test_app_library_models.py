@@ -197,6 +197,8 @@ def test_coverage() -> None:
     assert library_wording.coverage(library_samples.report()) == (
         "2 of 3 tasks run their best record that applies; 1 runs untuned code."
     )
+    one = library_samples.report(tasks=library_samples.report().tasks[1:])
+    assert library_wording.coverage(one).startswith("1 of 2 tasks runs its best record")
     assert "All 2 tasks" in library_wording.coverage(library_samples.report(tasks=library_samples.report().tasks[:2]))
     for number, said_of_it in ((0, "The only task runs its best record."), (2, "The only task runs untuned code.")):
         only = library_samples.report().tasks[number : number + 1]

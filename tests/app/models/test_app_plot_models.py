@@ -319,8 +319,11 @@ def test_many_decisions_are_counted_where_they_do_not_fit() -> None:
 )
 def test_a_round_tells_of_a_lesson_only_where_there_was_one(learn_s: float, last: str) -> None:
     rounds = RoundSeries()
-    rounds.add(replace(finished_round("a", 0.5), learn_s=learn_s), np.array([0.1, 0.2]), np.array([2e-3, 1e-3]))
+    event = replace(finished_round("a", 0.5), learn_s=learn_s)
+    rounds.add(event, np.array([0.1, 0.2]), np.array([2e-3, 1e-3]))
     assert plot_wording.round_card(rounds.points("")[0], "fused_matmul").endswith(last)
+    one = replace(rounds.points("")[0], scored=1)
+    assert "\n1 scored record, searched" in plot_wording.round_card(one, "fused_matmul")
 
 
 def test_tables_have_a_cell_for_every_column(qtbot: QtBot) -> None:

@@ -8,11 +8,11 @@ import recorded_schedule as recorded
 from PySide6.QtCore import QModelIndex, Qt
 
 from app.models import schedule_diff, schedule_wording
-from app.models.loop_tree import LoopTreeModel
+from app.models.loop_tree import LoopTreeModel, place_hint
 from app.models.open_schedules import Opened
 from app.models.run_state import Activity, EngineHealth, RunState
 from app.models.schedule_diff import Mark, Row, align
-from app.models.trace_table import SHARE_ROLE, StepFilter, TraceColumn, TraceTableModel, signed
+from app.models.trace_table import SHARE_ROLE, StepFilter, TraceColumn, TraceTableModel, influence_hint, signed
 from tcl_core.domain import Failure, Stage
 from tcl_core.schedule_events import SourceGenerated
 
@@ -35,7 +35,7 @@ def test_steps_and_places_that_differ_are_marked() -> None:
     assert schedule_diff.step_marks(one.steps, other.steps) == {2: Mark.CHANGED, 3: Mark.CHANGED}
     assert schedule_diff.place_marks(one.places, other.places) == dict.fromkeys((0, 1, 5), Mark.CHANGED)
     assert schedule_diff.step_marks(one.steps, other.steps[:-1])[7] is Mark.ONLY
-    assert schedule_diff.summary(one, other) == "1 of 2 decisions differ."
+    assert schedule_diff.summary(one, other) == "1 of 2 decisions differs."
     assert schedule_diff.summary(one, one) == "Both sides show the same record."
     assert schedule_diff.summary(one, recorded.view(8, sketch=2)).startswith("Another sketch")
 
@@ -49,6 +49,8 @@ def test_the_tree_branches_only_where_there_is_a_choice(qapp: object) -> None:
     assert inside == ["≠ i_1", "↳ k", "↳ j", "↳ matmul", "ax0", "↳ relu"]
     assert model.place_of(model.index_of(4)) == 4 and model.place_of(QModelIndex()) == -1
     assert "made by step 4: Split" in str(top.data(Qt.ItemDataRole.ToolTipRole))
+    once = replace(view.places[0], extent=1)
+    assert place_hint(once, view.steps).splitlines()[0].endswith(", 1 iteration")
     assert model.as_text().splitlines()[:2] == ["i_0\t4\tparallel", "  ≠ i_1\t16\tserial"]
 
 
@@ -61,6 +63,10 @@ def test_the_trace_says_what_each_decision_does(qapp: object) -> None:
     assert model.index(5, TraceColumn.SCORE).data(SHARE_ROLE) == -0.5
     hint = str(model.index(5, 0).data(Qt.ItemDataRole.ToolTipRole))
     assert "below the mean of 2 other values" in hint and "would score 0.100 more" in hint
+    worse = replace(influences[5], alternatives=1)
+    assert " below the only other value, " in influence_hint(worse)
+    better = replace(worse, contribution=0.5, best=None)
+    assert influence_hint(better) == "Scores 0.500 above the only other value."
     assert [row.passes(StepFilter.CHANGES) for row in model.rows[:3]] == [False, False, True]
     assert sum(row.passes(StepFilter.DECISIONS) for row in model.rows) == 2
     assert model.as_text().splitlines()[3] == "3\tSamplePerfectTile\ti into 2\t≠ 4·16\t+0.50"

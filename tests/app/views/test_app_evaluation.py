@@ -215,6 +215,11 @@ def test_an_outcome_in_one_sentence() -> None:
     assert evaluation.outcome(result) == (
         "Evaluated 2 checkpoints on 3 platforms; 2 of 6 cells are empty and say why; forgetting 0.013."
     )
+    row, empty = result.rows[0], replace(result.rows[0].cells[0], metrics=())
+    two = replace(result, rows=(replace(row, cells=(row.cells[0], empty)),), platforms=result.platforms[:2])
+    assert "; 1 of 2 cells is empty and says why" in evaluation.outcome(two)
+    alone = replace(result, rows=(replace(row, cells=(empty,)),), platforms=result.platforms[:1])
+    assert "on 1 platform; the cell is empty and says why" in evaluation.outcome(alone)
 
 
 def test_what_is_asked_names_the_workspace(

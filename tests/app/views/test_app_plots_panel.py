@@ -249,7 +249,7 @@ def test_before_every_task_has_a_record_it_is_said_how_many_have(models: StudioM
     models.tasks.add_record(many_records()[0])
     models.tasks.flush()
     models.scores.changed.emit()
-    assert panel._best_note.text() == "1 of 15 tasks have a record so far"
+    assert panel._best_note.text() == "1 of 15 tasks has a record so far"
 
 
 def test_a_task_under_the_roof_is_named_and_chosen(models: StudioModels, panel: PlotsPanel) -> None:
@@ -397,4 +397,4 @@ def test_before_the_first_estimate_the_note_counts_the_tasks_that_have_a_record(
     models.tasks.add_record(record)
     models.scores.add(record)
     models.flush()
-    assert panel._best_note.text() == "1 of 15 tasks have a record so far"
+    assert panel._best_note.text() == "1 of 15 tasks has a record so far"

@@ -183,7 +183,7 @@ def test_late_answers_keep_what_is_marked(panel: SchedulesPanel, models: StudioM
 def test_two_records_stand_level_with_their_differences_marked(panel: SchedulesPanel, models: StudioModels) -> None:
     show(models, other=opened(8))
     left, right = panel.left, panel.right
-    assert right.isVisible() and panel.status.text() == "1 of 2 decisions differ."
+    assert right.isVisible() and panel.status.text() == "1 of 2 decisions differs."
     assert [left.tabs.tabText(tab) for tab in range(3)] == ["Loops", "Trace", "TensorIR"]
     assert len(left.codes[0].rows) == len(right.codes[0].rows) == 11
     assert [row.mark for row in left.codes[0].rows if row.mark] == [Mark.CHANGED] * 3 + [Mark.ONLY]

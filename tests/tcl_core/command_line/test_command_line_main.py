@@ -128,7 +128,7 @@ def test_records_go_to_metaschedule_and_come_back(tmp_path: Path, capsys: pytest
         file.write("[0, ")
     assert dispatch(line) == 0
     told = capsys.readouterr()
-    assert "0 records were taken" in told.out and "1 were there already, 1 lines were left out" in told.out
+    assert "0 records were taken" in told.out and "1 was there already, 1 line was left out" in told.out
     assert "line 2" in told.err
     assert "nowhere" in sentence(capsys, *line[:-3], str(tmp_path / "nowhere"), *where)
     assert "no platform beef" in sentence(capsys, *line[:-1], "beef")

@@ -59,4 +59,6 @@ def test_a_gpu_schedule_has_controls_too(matmul_task: Task, cpu_platform: Platfo
     controls = controls_of(space, replay)
     assert {"tile", "unroll", "fetch"} <= {control.what for control in controls}
     assert {control.block for control in controls if control.what == "fetch"} == {"a_shared", "b_shared"}
+    fetches = [label for control in controls if control.what == "fetch" for label in control.labels]
+    assert "1 element at once" in fetches and "4 elements at once" in fetches
     assert replace(cpu_platform, kind="cuda").runnable  # nothing of it needs a GPU
