@@ -71,6 +71,7 @@ class CheckpointController(QObject):
         if folder != self._workspace:
             self._models.evaluation.set_result(None)
             self._models.tasks.forget_work()
+            self._models.run.workspace_problem = ""
         self._workspace = folder
         self.refresh()
 
@@ -184,6 +185,7 @@ class CheckpointController(QObject):
                     if event.workspace == (self._workspace or None):
                         self._show_earlier(event.earlier)
                         self._models.checkpoints.set_listing(event)
+                        self._tell_problem(event.problem)
                 case events.TrainingPhase() | events.PassFinished() | EvaluationStep():
                     training.take(event)
                 case CheckpointsEvaluated():
@@ -211,6 +213,13 @@ class CheckpointController(QObject):
         self._forget_copy()
         self._models.training.end()
         self._models.training.announce()
+
+    def _tell_problem(self, problem: str) -> None:
+        """A workspace that cannot be used is told of where a run would be started, and before one is."""
+        run = self._models.run
+        if problem != run.workspace_problem:
+            run.workspace_problem = problem
+            run.announce()
 
     def _show_earlier(self, earlier: events.EarlierWork | None) -> None:
         """What runs before this session came to; a run that is on tells all but their failures itself."""

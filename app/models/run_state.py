@@ -69,6 +69,7 @@ class RunState(QObject):
         phase, stage: what the run is doing, as a person reads it and as the engine says it.
         progress: the last `Progress`, None before the first of a run.
         outcome: how the last run ended, one sentence; "" while none has.
+        workspace_problem: why the workspace of the next run cannot be used, one sentence; "" where it can.
         heard_at: monotonic time of the last event of the run.
 
     Signals:
@@ -88,6 +89,7 @@ class RunState(QObject):
         self.progress: Progress | None = None
         self.resumed_records = 0
         self.outcome = ""
+        self.workspace_problem = ""
         self.heard_at = time.monotonic()
 
     @property

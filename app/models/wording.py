@@ -95,7 +95,7 @@ def phase(run: RunState) -> str:
     return {
         Activity.IDLE: idle[run.engine],
         Activity.OPENING: tr("Opening {opening_name}", opening_name=run.opening_name),
-        Activity.READY: run.outcome or tr("Ready to tune"),
+        Activity.READY: run.workspace_problem or run.outcome or tr("Ready to tune"),
         Activity.RUNNING: run.phase,
         Activity.PAUSED: tr("Paused"),
         Activity.STOPPING: stopping,

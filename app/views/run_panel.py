@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QFrame,
@@ -26,6 +28,7 @@ from app.views.past_runs import PastRunsButton
 from app.views.run_form import RunForm
 from app.widgets.parts import label, line
 
+_BREAKS = re.compile(r"[_/\\]")
 _LEAST_WIDTH = 290
 """In pixels: below this fields and buttons are cut off, whatever room the plots would like. More for larger text."""
 
@@ -169,8 +172,8 @@ class RunPanel(QWidget):
         self.form.setEnabled(not run.busy)
         self.past_runs.show_for(run.opened.network.digest if run.opened else "", ready=states["start"])
         self._judge()
-        # Names of fused kernels are one word each: without these places to break they would widen the panel.
-        self._phase.setText(wording.phase(run).replace("_", "_\u200b"))
+        # Names of fused kernels and paths are one word each: without places to break they would widen the panel.
+        self._phase.setText(_BREAKS.sub("\\g<0>\u200b", wording.phase(run)))
         self._show_progress()
         waiting = run.activity in {Activity.OPENING, Activity.CHECKING}
         self._bar.setRange(0, 0 if waiting else 1000)
