@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt
@@ -92,6 +92,13 @@ class Docks(Mapping[str, QDockWidget]):
         for dock in self.values():
             if focused is not None and dock.isAncestorOf(focused) and dock.visibleRegion().isEmpty():
                 dock.raise_()
+
+    def front_of(self, names: Iterable[str]) -> str:
+        """Which of some panels has the focus, else the first of them that is in sight; "" for none."""
+        seen = [name for name in names if not self[name].visibleRegion().isEmpty()]
+        focused = self._window.focusWidget()
+        inside = (name for name in seen if focused is not None and self[name].isAncestorOf(focused))
+        return next(inside, seen[0] if seen else "")
 
     def _place(self) -> None:
         window, bottom = self._window, Qt.DockWidgetArea.BottomDockWidgetArea

@@ -157,6 +157,7 @@ class MainWindow(QMainWindow):
         actions.start.triggered.connect(run_panel.request_start)
         actions.hold.triggered.connect(self.hold_requested)
         actions.stop.triggered.connect(self.stop_requested)
+        actions.find.triggered.connect(self._find)
         actions.reset_layout.triggered.connect(self.docks.reset)
         actions.toggle_scheme.triggered.connect(self._toggle_scheme)
         actions.schemes.triggered.connect(lambda action: self._choose_scheme(Scheme(action.data())))
@@ -259,6 +260,14 @@ class MainWindow(QMainWindow):
         self.start_requested.emit(request)
 
     # Reactions
+
+    def _find(self) -> None:
+        """Go to the field that narrows the panel with the focus, else of the first panel in front that has one."""
+        fields = {"tasks": self.task_panel.filter, "network": self.network_panel.search}
+        name = self.docks.front_of(name for name, field in fields.items() if field.isVisible())
+        if name:
+            fields[name].setFocus(Qt.FocusReason.ShortcutFocusReason)
+            fields[name].selectAll()
 
     def _refresh(self) -> None:
         run = self._models.run

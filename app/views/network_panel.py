@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -149,9 +149,6 @@ class NetworkPanel(QWidget):
         self.turn.clicked.connect(self._redraw)
         self.whole.clicked.connect(view.fit)
         self.report_button.toggled.connect(self._show_report)
-        find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
-        find.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        find.activated.connect(self.search.setFocus)
 
     def _redraw(self) -> None:
         graph, run = self._graph, self._models.run

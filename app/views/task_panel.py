@@ -65,17 +65,18 @@ class TaskPanel(QWidget):
         self._facts = ElidedLabel("muted", _LEAST_FACTS, end=True)
         self._following = False
         self._chosen = ""
-        self._filter = QLineEdit()
-        self._filter.setPlaceholderText(tr("Filter tasks"))
-        self._filter.setAccessibleName(tr("Filter tasks by name"))
-        self._filter.setClearButtonEnabled(True)
-        self._filter.setMinimumWidth(_LEAST_FILTER)
-        self._filter.setMaximumWidth(round(200 * text_scale(self.font())))
+        self.filter = QLineEdit()
+        self.filter.setPlaceholderText(tr("Filter tasks"))
+        self.filter.setAccessibleName(tr("Filter tasks by name"))
+        self.filter.setToolTip(tr("Part of a task's name (Ctrl+F)"))
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setMinimumWidth(_LEAST_FILTER)
+        self.filter.setMaximumWidth(round(200 * text_scale(self.font())))
         self.proxy = QSortFilterProxyModel(self)
         self.proxy.setSourceModel(tasks)
         self.proxy.setSortRole(SORT_ROLE)
         self.proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        self._filter.textChanged.connect(self._narrow)
+        self.filter.textChanged.connect(self._narrow)
         self._no_match = label("", "muted", wrap=True)
         self._no_match.hide()
         self.table = CopyTable(tr("Tasks of the network"))
@@ -140,7 +141,7 @@ class TaskPanel(QWidget):
         top = QHBoxLayout()
         top.addWidget(self._name)
         top.addWidget(self._facts, 1)
-        top.addWidget(self._filter)
+        top.addWidget(self.filter)
         layout = QVBoxLayout(content)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(top)
@@ -162,7 +163,7 @@ class TaskPanel(QWidget):
         self._following = False
 
     def _tell_no_match(self) -> None:
-        text = self._filter.text()
+        text = self.filter.text()
         self._no_match.setText(tr("No task has “{text}” in its name.", text=text))
         self._no_match.setVisible(bool(text) and not self.proxy.rowCount())
 

@@ -366,7 +366,7 @@ def test_a_task_that_the_filter_hides_is_selected_everywhere_else(open_studio: O
     qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     window, (shown, hidden) = studio.window, recorded_run.tasks()[:2]
     window.task_panel.select_task(shown.key)
-    window.task_panel._filter.setText(shown.name)
+    window.task_panel.filter.setText(shown.name)
     window.network_panel._choose(hidden.key)
     assert window.plots_panel.chosen_task == hidden.key == studio.models.schedules.task_key
     assert window.network_panel.chosen_task == hidden.key

@@ -31,12 +31,40 @@ def test_a_filter_that_matches_nothing_says_so(open_studio: Open, qtbot: QtBot) 
     studio = open_studio(studio_engines.playing)
     open_sample(qtbot, studio)
     panel = studio.window.task_panel
-    qtbot.keyClicks(panel._filter, "conv")
+    qtbot.keyClicks(panel.filter, "conv")
     assert 0 < panel.proxy.rowCount() < 15 and not panel._no_match.isVisible()
-    qtbot.keyClicks(panel._filter, "olution of nothing")
+    qtbot.keyClicks(panel.filter, "olution of nothing")
     assert panel._no_match.isVisible() and "“convolution of nothing”" in panel._no_match.text()
-    panel._filter.clear()
+    panel.filter.clear()
     assert panel.proxy.rowCount() == 15 and not panel._no_match.isVisible()
+
+
+def test_ctrl_f_goes_to_the_field_of_the_panel_in_front(open_studio: Open, qtbot: QtBot) -> None:
+    studio = open_studio(studio_engines.playing)
+    open_sample(qtbot, studio)
+    window = studio.window
+    tasks, network = window.task_panel, window.network_panel
+    window.actions_.find.trigger()
+    assert window.focusWidget() is tasks.filter
+    qtbot.keyClicks(tasks.filter, "conv")
+    tasks.table.setFocus()
+    qtbot.keyClick(tasks.table, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert window.focusWidget() is tasks.filter and tasks.filter.selectedText() == "conv", "to be typed over"
+    window.show_panel("network")
+    qtbot.waitUntil(lambda: window.docks.front_of(("tasks", "network")) == "network")
+    window.actions_.find.trigger()
+    assert window.focusWidget() is network.search
+    window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, window.docks["tasks"])
+    qtbot.waitUntil(lambda: not window.docks["tasks"].visibleRegion().isEmpty())
+    network.view.setFocus()
+    window.actions_.find.trigger()
+    assert window.focusWidget() is network.search, "both are in sight: the one that has the focus"
+    window.docks["tasks"].hide()
+    window.show_panel("log")
+    window.log_panel.setFocus()
+    before = window.focusWidget()
+    window.actions_.find.trigger()
+    assert window.focusWidget() is before, "nothing to find in"
 
 
 def test_what_a_filter_hides_stays_selected_and_is_seen_again(open_studio: Open, qtbot: QtBot) -> None:
@@ -45,9 +73,9 @@ def test_what_a_filter_hides_stays_selected_and_is_seen_again(open_studio: Open,
     panel, plots = studio.window.task_panel, studio.window.plots_panel
     panel.table.selectRow(2)
     key, rows = plots.chosen_task, panel.table.selectionModel().selectedRows
-    panel._filter.setText("nothing has this name")
+    panel.filter.setText("nothing has this name")
     assert not rows() and plots.chosen_task == key == studio.models.schedules.task_key
-    panel._filter.clear()
+    panel.filter.clear()
     assert [index.row() for index in rows()] == [2] and plots.chosen_task == key
     panel._tasks.beginResetModel()
     panel._tasks.endResetModel()
@@ -179,4 +207,4 @@ def test_a_long_name_leaves_room_for_the_facts_and_the_filter(open_studio: Open,
     studio.models.run.announce()
     qtbot.waitUntil(lambda: "…" in panel._name.shown)
     assert panel._facts.shown == panel._facts.text()
-    assert panel._filter.width() >= 130
+    assert panel.filter.width() >= 130
