@@ -46,14 +46,14 @@ class CheckpointController(QObject):
         made, removed: path of a checkpoint that was just trained, learned, imported or restored, and of one that is
             gone.
         terms_told: how the network that was opened was opened, a `NetworkConfig`.
-        terms_proposed: an `events.Refused` with what would open a network.
+        refused: an `events.Refused`: what was asked for last is not done.
     """
 
     announced = Signal(object)
     made = Signal(str)
     removed = Signal(str)
     terms_told = Signal(object)
-    terms_proposed = Signal(object)
+    refused = Signal(object)
 
     def __init__(self, models: StudioModels, engine: EngineThread, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -199,8 +199,8 @@ class CheckpointController(QObject):
                 case Refused() | Crashed():
                     training.end()
                     self._keep_undo(event)
-                    if isinstance(event, Refused) and event.proposes:
-                        self.terms_proposed.emit(event)
+                    if isinstance(event, Refused):
+                        self.refused.emit(event)
                 case EngineReady() | Finished():
                     self._resume_undo()
                     self.refresh()

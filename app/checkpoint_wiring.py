@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.checkpoint_controller import CheckpointController
 from app.controller import Controller
 from app.main_window import MainWindow
-from app.models.announcement import WayOn
+from app.models.announcement import Announcement, Mood, WayOn
 from app.models.checkpoint_table import start_model
 from app.models.network_terms import AS_IN_FILE
 from app.models.run_request import request_of
@@ -19,6 +19,8 @@ from app.models.studio import StudioModels
 from app.translation import later, tr
 from app.views.save_question import ask_where_to_save
 from tcl_core.checkpoint_events import CheckpointFacts, PastRun
+from tcl_core.config import NetworkConfig
+from tcl_core.events import Refused
 
 _FILES = later("Checkpoints (*.safetensors);;All files (*)")
 _ENDING = ".safetensors"
@@ -46,8 +48,8 @@ class CheckpointWiring(QObject):
         checkpoints.made.connect(self._note_made)
         checkpoints.removed.connect(self._forget)
         checkpoints.announced.connect(window.banner.announce)
-        checkpoints.terms_told.connect(form.set_terms)
-        checkpoints.terms_proposed.connect(form.propose)
+        checkpoints.terms_told.connect(self._take_terms)
+        checkpoints.refused.connect(self._take_refusal)
         models.checkpoints.modelReset.connect(self._listed)
         controller.workspace_chosen.connect(checkpoints.set_workspace)
         form.checkpoint_wanted.connect(self.choose_checkpoint)
@@ -55,11 +57,14 @@ class CheckpointWiring(QObject):
         window.run_panel.past_runs.chosen.connect(self.repeat)
         window.banner.acted.connect(self._take_way_on)
         self._made = self._unchosen = ""
+        self._as_in_file: str | None = None  # a network that is opened while the form is about the one before
 
     def open_network(self, path: str | None) -> None:
         """Open a network as the form says; what it says of a network belongs to the one it was written for."""
         request = self._window.run_panel.form.request
-        terms = request.terms if path is not None and path == self._controller.asked_path else AS_IN_FILE
+        again = path is not None and path == self._controller.asked_path
+        terms = request.terms if again else AS_IN_FILE
+        self._as_in_file = None if again else path
         self._controller.open_network(path, request.target, request.threads, terms)
 
     def reopen(self) -> None:
@@ -79,6 +84,20 @@ class CheckpointWiring(QObject):
         config = replace(past.config, workspace=(listing.workspace if listing else None) or past.config.workspace)
         self._window.run_panel.form.set_request(request_of(config))
         self._controller.repeat_run(config)
+
+    def _take_terms(self, terms: NetworkConfig) -> None:
+        """The network is open, and the form says how."""
+        self._as_in_file = None
+        self._window.run_panel.form.set_terms(terms)
+
+    def _take_refusal(self, refusal: Refused) -> None:
+        """What the form says is of the network that was asked for last from now on, and not of the one before."""
+        form = self._window.run_panel.form
+        if self._as_in_file is not None and self._as_in_file == self._controller.asked_path:
+            form.set_terms(AS_IN_FILE)
+        self._as_in_file = None
+        if refusal.proposes:
+            form.propose(refusal)
 
     # Questions to a person
 
@@ -109,8 +128,19 @@ class CheckpointWiring(QObject):
     def _take_way_on(self, way: WayOn) -> None:
         if way is WayOn.RESTORE_CHECKPOINT:
             self._checkpoints.restore()
-        elif way is WayOn.OPEN_AS_PROPOSED and not self._window.run_panel.form.problem:
+        elif way is WayOn.OPEN_AS_PROPOSED:
+            self._open_as_proposed()
+
+    def _open_as_proposed(self) -> None:
+        """Unless the form was made wrong meanwhile: then the offer stays."""
+        problem = self._window.run_panel.form.problem
+        if not problem:
             self.reopen()
+            return
+        way = WayOn.OPEN_AS_PROPOSED
+        self._window.banner.announce(
+            Announcement(mood=Mood.BAD, sentence=problem, action=way, action_text=tr("Open it so"))
+        )
 
     def _note_made(self, path: str) -> None:
         self._made = path

@@ -21,6 +21,9 @@ _OPTION = re.compile(r"^--(?:begin|end)-at\s+")
 _NO_SHAPE = later("“{part}” is no shape; write x=1,3,224,224 and “;” between inputs.")
 _NO_VALUE = later("“{part}” is no value; write rate=16000 and “;” between inputs.")
 
+_MOST = 24
+"""Characters of a part that a sentence quotes: one long word would widen the form."""
+
 AS_IN_FILE: Final = NetworkConfig()
 
 
@@ -72,6 +75,6 @@ def _read(text: str, pattern: re.Pattern[str], refusal: str) -> list[tuple[str, 
     for part in filter(None, (part.strip() for part in text.split(";"))):
         match = pattern.fullmatch(part)
         if match is None:
-            raise ValueError(tr(refusal, part=part))
+            raise ValueError(tr(refusal, part=part if len(part) <= _MOST else f"{part[: _MOST - 1]}…"))
         found.append((match["name"], match["given"]))
     return found

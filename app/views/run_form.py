@@ -65,6 +65,8 @@ _END_HINT = later(
 )
 _USUAL = 7
 """Fields that are always shown; the rest is behind "More options"."""
+_MOST_NAMED = 20
+"""Tensors in a tool tip, which has no more room than the screen."""
 _WEIGHTED = "rdu"
 """The sampler that the weights belong to."""
 
@@ -114,9 +116,9 @@ class RunForm(QWidget):
         self._values.setPlaceholderText(tr("none is fixed"))
         self._values.setToolTip(tr(_VALUES_HINT))
         self._begin_at, self._end_at = QLineEdit(), QLineEdit()
-        for line, hint in ((self._begin_at, _BEGIN_HINT), (self._end_at, _END_HINT)):
+        for line in (self._begin_at, self._end_at):
             line.setPlaceholderText(tr("as in the file"))
-            line.setToolTip(tr(hint))
+        self._hint_at_ends()
         self._problem = label("", "warn", wrap=True)
         for field in (self._threads, self._minutes, self._trials, self._seed):
             # Padding from the style sheet does not reach the field inside a spin box.
@@ -154,6 +156,8 @@ class RunForm(QWidget):
         for line in (self._shapes, self._values, self._begin_at, self._end_at):
             line.textChanged.connect(self._judge)
             line.returnPressed.connect(self._reopen)
+        for line in (self._begin_at, self._end_at):
+            line.textChanged.connect(self._hint_at_ends)
         self._workspace.editingFinished.connect(lambda: self.workspace_edited.emit(self.request.workspace))
 
     def _lay_out(self) -> None:
@@ -240,19 +244,19 @@ class RunForm(QWidget):
 
     def set_terms(self, terms: NetworkConfig) -> None:
         """Fill in what is said of the network alone, and show it where there is anything."""
-        self._shapes.setText(shapes_text(terms.shapes))
-        self._values.setText(values_text(terms.values))
-        self._begin_at.setText(tensors_text(terms.begin_at))
-        self._end_at.setText(tensors_text(terms.end_at))
+        _write(self._shapes, shapes_text(terms.shapes))
+        _write(self._values, values_text(terms.values))
+        _write(self._begin_at, tensors_text(terms.begin_at))
+        _write(self._end_at, tensors_text(terms.end_at))
         if terms.shapes or terms.values or terms.begin_at or terms.end_at:
             self.more_button.setChecked(True)
 
     def propose(self, refusal: Refused) -> None:
         """Fill in what would open the network, and show it; the rest stays."""
         if refusal.shapes:
-            self._shapes.setText(shapes_text(refusal.shapes))
+            _write(self._shapes, shapes_text(refusal.shapes))
         if refusal.end_at:
-            self._end_at.setText(tensors_text(refusal.end_at))
+            _write(self._end_at, tensors_text(refusal.end_at))
         self.more_button.setChecked(True)
 
     def _show_rare(self, shown: bool) -> None:
@@ -289,6 +293,11 @@ class RunForm(QWidget):
         begin_at, end_at = parse_tensors(self._begin_at.text()), parse_tensors(self._end_at.text())
         return NetworkConfig(shapes=shapes, values=values, begin_at=begin_at, end_at=end_at), ""
 
+    def _hint_at_ends(self) -> None:
+        """Names of tensors are long, and a field has room for one: the tool tip has all, one a line."""
+        for line, hint in ((self._begin_at, _BEGIN_HINT), (self._end_at, _END_HINT)):
+            line.setToolTip("\n".join((*parse_tensors(line.text())[:_MOST_NAMED], tr(hint))))
+
     def _judge(self) -> None:
         problem = self.problem
         self._problem.setText(problem)
@@ -302,6 +311,12 @@ class RunForm(QWidget):
     def apply_tokens(self, tokens: Tokens) -> None:
         """Take the theme's colours."""
         self._browse.setIcon(icon("folder", tokens.text, tokens.disabled))
+
+
+def _write(line: QLineEdit, text: str) -> None:
+    """A long text is seen from its beginning."""
+    line.setText(text)
+    line.setCursorPosition(0)
 
 
 def _folder(text: str) -> str:

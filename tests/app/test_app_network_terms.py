@@ -124,6 +124,53 @@ def test_ends_that_a_refusal_proposes_are_filled_in_and_the_banner_opens_it_so(o
     assert opened.network.shapes == (("x", (1, 8)),)
 
 
+def test_what_is_said_of_a_network_does_not_follow_to_another_that_is_refused(studio: Studio, qtbot: QtBot) -> None:
+    window, run, form = studio.window, studio.models.run, studio.window.run_panel.form
+    window.open_requested.emit("first.onnx")
+    qtbot.waitUntil(lambda: run.activity is Activity.READY)
+    form._end_at.setText("boxes")
+    qtbot.keyClick(form._end_at, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.end_at == ("boxes",))
+    shapes = (("x", (1, 128)),)
+    window.open_requested.emit("second.onnx")
+    studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=shapes),))
+    assert form.request.terms == NetworkConfig(shapes=shapes), "the end was the first network's"
+    form._values.setText("mask=1")
+    studio.engine.events.emit((Refused(stage="network", sentence="It chooses.", end_at=("scores",)),))
+    expected = NetworkConfig(shapes=shapes, values=(("mask", (1.0,)),), end_at=("scores",))
+    assert form.request.terms == expected, "what was said of the second stays"
+
+
+def test_a_proposal_that_was_made_wrong_stays_on_offer(studio: Studio, qtbot: QtBot) -> None:
+    window, run, form = studio.window, studio.models.run, studio.window.run_panel.form
+    window.open_requested.emit("dynamic.onnx")
+    qtbot.waitUntil(lambda: run.activity is Activity.READY)
+    studio.engine.events.emit((Refused(stage="network", sentence="It is dynamic.", shapes=(("x", (1, 8)),)),))
+    form._shapes.setText("x=1,")
+    window.banner.action_button.click()
+    assert "“x=1,” is no shape" in window.banner.text and window.banner.action_button.isVisible()
+    form._shapes.setText("x=1,16")
+    window.banner.action_button.click()
+    qtbot.waitUntil(lambda: run.opened is not None and run.opened.network.shapes == (("x", (1, 16)),))
+
+
+def test_a_long_list_of_tensors_can_be_read_and_widens_nothing(studio: Studio) -> None:
+    form, panel = studio.window.run_panel.form, studio.window.run_panel
+    form.more_button.setChecked(True)
+    width = panel.minimumSizeHint().width()
+    names = tuple(f"/model/decoder/layers.{number}/attention/" + "deep/" * 20 + "Add_output_0" for number in range(40))
+    form.set_terms(NetworkConfig(begin_at=names, end_at=names, shapes=(("x" * 300, (1, 2)),)))
+    for field in (form._begin_at, form._end_at, form._shapes):
+        assert field.cursorPosition() == 0
+    for field in (form._begin_at, form._end_at):
+        lines = field.toolTip().splitlines()
+        assert lines[:20] == list(names[:20]) and len(lines) == 21 and "Enter opens it" in lines[-1]
+    form._shapes.setText("x" * 300)
+    assert form.problem and panel.minimumSizeHint().width() == width
+    form.set_terms(NetworkConfig())
+    assert len(form._end_at.toolTip().splitlines()) == 1
+
+
 def test_what_cannot_be_opened_again_is_not_offered_so(studio: Studio) -> None:
     """The sample is no file that a person opened."""
     studio.engine.events.emit((Refused(stage="network", sentence="It chooses.", end_at=("boxes",)),))

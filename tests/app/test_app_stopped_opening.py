@@ -116,16 +116,17 @@ def test_what_is_on_screen_stays_where_only_what_nobody_waits_for_was_opened(des
     desk.models.schedules.pinned = NOTHING
     proposed: list[object] = []
     desk.checkpoints.terms_told.connect(proposed.append)
-    desk.checkpoints.terms_proposed.connect(proposed.append)
+    desk.checkpoints.refused.connect(proposed.append)
     for path in (LARGE, "/n/dynamic.onnx", "/n/broken.onnx"):
         desk.controller.open_network(path)
     desk.tell(recorded_run.opened(replace(recorded_run.NETWORK, name="large", shapes=(("x", (1, 3)),))))
     desk.tell(events.Refused(stage="network", sentence="It is dynamic.", shapes=(("x", (1, 3)),)))
-    desk.tell(events.Refused(stage="network", sentence="It is broken."))
+    broken = events.Refused(stage="network", sentence="It is broken.")
+    desk.tell(broken)
     assert desk.models.run.activity is Activity.READY
     assert desk.models.library.tuned and not desk.models.library.held
     assert desk.models.schedules.pinned is NOTHING
-    assert not proposed, "the form is about the network that was asked for last"
+    assert proposed == [broken], "the form is about the network that was asked for last"
 
 
 def test_a_fresh_engine_does_what_was_to_follow(desk: Desk, qtbot: QtBot) -> None:
