@@ -114,7 +114,7 @@ ZERO = tensor("zero", np.float32(0))
         (scan(), "goes over an input whose size is not known"),
         (scan(opset=8), "goes over several sequences at once, as before opset 9; export it with a newer one"),
         (another_body("v", "u"), "has a body of 4 inputs and 2 outputs, where it asks for 3 and 2; export"),
-        (another_body("v", results=()), "has a body of 3 inputs and 1 outputs, where it asks for 3 and 2; export"),
+        (another_body("v", results=()), "has a body of 3 inputs and 1 output, where it asks for 3 and 2; export"),
     ],
 )
 def test_what_is_not_told_has_a_reason(model: Any, words: str) -> None:
