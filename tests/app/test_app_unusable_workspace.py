@@ -26,16 +26,15 @@ def test_what_is_wrong_with_a_workspace_stands_where_a_run_is_started(
     window.open_requested.emit(None)
     qtbot.waitUntil(lambda: studio.models.run.activity is Activity.READY)
     assert window.status.text() == "Ready to tune"
-    width = run_panel.minimumSizeHint().width()
     run_panel.form.workspace_edited.emit("/newer")
     listed(studio, "/newer", NEWER)
     assert window.status.text() == NEWER
     assert run_panel._phase.text().replace("\u200b", "") == NEWER
-    assert run_panel.minimumSizeHint().width() == width, "a path breaks where it has room"
+    assert run_panel._phase.minimumSizeHint().width() < 200, "a path breaks where it has room"
     listed(studio, "/another", "Of a workspace that was left.")
     assert window.status.text() == NEWER
     listed(studio, "/newer", "")
     assert window.status.text() == "Ready to tune", "it was mended meanwhile"
     listed(studio, "/newer", NEWER)
     run_panel.form.workspace_edited.emit("/good")
-    qtbot.waitUntil(lambda: window.status.text() == "Ready to tune")
+    assert window.status.text() == "Ready to tune", "nothing is known of it yet"
