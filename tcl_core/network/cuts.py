@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -14,10 +15,10 @@ import onnx.shape_inference
 from tcl_core.errors import UserError
 from tcl_core.network.forms.simpler_nodes import spell_out_nodes
 from tcl_core.network.onnx_graph import shapes
-from tcl_core.network.onnx_graph.bodies import defined_within, read_by
+from tcl_core.network.onnx_graph.bodies import defined_within, made_inside, read_by
 from tcl_core.network.onnx_graph.functions import write_defaults
 from tcl_core.network.onnx_graph.nodes import replace_nodes
-from tcl_core.network.onnx_graph.skeleton import with_shapes, without_weights
+from tcl_core.network.onnx_graph.skeleton import shapes_anew, without_weights
 
 _MOST_LIKE = 3
 """Tensors of a like name in one message."""
@@ -34,14 +35,15 @@ def cut(model: Any, begin_at: Sequence[str], end_at: Sequence[str]) -> int:
         How many nodes were left out.
 
     Raises:
-        UserError: no node computes a tensor of this name, one is named twice or on both sides, or nothing is read of
-            where the network is to begin.
+        UserError: no node computes a tensor of this name, it is a sequence, one is named twice or on both sides, or
+            nothing is read of where the network is to begin.
     """
     if not begin_at and not end_at:
         return 0
     graph = model.graph
     _require_named(graph, begin_at, end_at)
     values = _values(model, (*begin_at, *end_at))
+    _require_tensors(values, begin_at, end_at)
     ends = [values[name] for name in end_at] or list(graph.output)
     needed, nodes = _needed(graph, [value.name for value in ends], set(begin_at))
     unread = next((name for name in begin_at if name not in needed), None)
@@ -50,7 +52,8 @@ def cut(model: Any, begin_at: Sequence[str], end_at: Sequence[str]) -> int:
             "network", f"--begin-at names '{unread}', which nothing that is left of the network reads; leave it out."
         )
     left_out = len(graph.node) - len(nodes)
-    replace_nodes(graph, [_without_results(node, begin_at) for node in nodes])
+    others = _other_names(graph, begin_at)
+    replace_nodes(graph, [_without_results(node, others) for node in nodes])
     kept = [value for value in graph.input if value.name in needed] + [values[name] for name in begin_at]
     if not {value.name for value in kept} - {tensor.name for tensor in graph.initializer}:
         raise UserError("network", f"{_flags(end_at)} is computed from no input; name a tensor behind one.")
@@ -82,6 +85,17 @@ def _require_named(graph: Any, begin_at: Sequence[str], end_at: Sequence[str]) -
         raise UserError("network", f"--begin-at and --end-at both name '{both}'; nothing lies between.")
 
 
+def _require_tensors(values: Mapping[str, Any], begin_at: Sequence[str], end_at: Sequence[str]) -> None:
+    for option, names in (("begin-at", begin_at), ("end-at", end_at)):
+        for name in names:
+            kind = values[name].type.WhichOneof("value")
+            if kind != "tensor_type":
+                what = str(kind).removesuffix("_type").replace("_", " ")
+                raise UserError(
+                    "network", f"--{option} names '{name}', which is no tensor but of type {what}; name a tensor."
+                )
+
+
 def _alike(name: str, computed: Sequence[str]) -> str:
     alike = difflib.get_close_matches(name, dict.fromkeys(computed), n=_MOST_LIKE) or computed[-_MOST_LIKE:]
     return shapes.names(alike)
@@ -92,20 +106,28 @@ def _flags(end_at: Iterable[str]) -> str:
 
 
 def _values(model: Any, wanted: Collection[str]) -> dict[str, Any]:
-    """What is known of some tensors, as `onnx.ValueInfoProto`: as the file says, or as inference finds."""
+    """What is known of some tensors, as `onnx.ValueInfoProto`: as inference finds, or as the file says, be it stale."""
     light = without_weights(model)
     found: dict[str, Any] = {}
-    for infer in (_as_it_is, with_shapes, _with_contributed):
+    for infer in (_anew, _with_contributed, _as_it_is):
         # What contradicts itself may lie outside of what is kept, of which shapes are inferred once more.
         with contextlib.suppress(onnx.shape_inference.InferenceError):
             graph = infer(light).graph
             for value in (*graph.value_info, *graph.output):
-                if value.name in wanted and value.type.tensor_type.elem_type:
+                if value.name in wanted and _is_typed(value.type):
                     found.setdefault(value.name, value)
         if found.keys() >= set(wanted):
             return found
     unknown = set(wanted) - found.keys()
     return found | {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in unknown}
+
+
+def _is_typed(kind: Any) -> bool:
+    return bool(kind.tensor_type.elem_type) or kind.WhichOneof("value") not in {None, "tensor_type"}
+
+
+def _anew(light: Any) -> Any:
+    return shapes_anew(light)
 
 
 def _as_it_is(light: Any) -> Any:
@@ -114,7 +136,7 @@ def _as_it_is(light: Any) -> Any:
 
 def _with_contributed(light: Any) -> Any:
     """With what is known behind operators of onnxruntime's own."""
-    return with_shapes(write_defaults(spell_out_nodes(light)), data_prop=True)
+    return shapes_anew(write_defaults(spell_out_nodes(light)), data_prop=True)
 
 
 def _needed(graph: Any, ends: Iterable[str], begins: Collection[str]) -> tuple[set[str], list[Any]]:
@@ -127,12 +149,23 @@ def _needed(graph: Any, ends: Iterable[str], begins: Collection[str]) -> tuple[s
     return needed, nodes[::-1]
 
 
-def _without_results(node: Any, begins: Collection[str]) -> Any:
+def _other_names(graph: Any, begins: Iterable[str]) -> dict[str, str]:
+    """A name that nothing has for what a node gives under each of these."""
+    taken = made_inside(graph).union({value.name for value in graph.input}, *map(defined_within, graph.node))
+    others: dict[str, str] = {}
+    for name in begins:
+        numbered = (f"{name}.computed{number or ''}" for number in itertools.count())
+        others[name] = next(each for each in numbered if each not in taken)
+        taken.add(others[name])
+    return others
+
+
+def _without_results(node: Any, others: Mapping[str, str]) -> Any:
     """The node, with another name for what of its results is an input now, as another one of them is needed still."""
-    if not set(begins).intersection(node.output):
+    if others.keys().isdisjoint(node.output):
         return node
     other = onnx.NodeProto.FromString(node.SerializeToString())
-    other.output[:] = [f"{name}.computed" if name in begins else name for name in node.output]
+    other.output[:] = [others.get(name, name) for name in node.output]
     return other
 
 

@@ -202,6 +202,56 @@ def test_an_end_that_depends_on_no_input_is_refused(tools: Any) -> None:
     assert refusal(tools, model, end_at=("n",)) == "--end-at n is computed from no input; name a tensor behind one."
 
 
+def test_another_result_of_the_node_gets_a_name_that_nothing_has(tools: Any) -> None:
+    nodes = [
+        tools.node("Split", ["x"], ["a", "b"], axis=1, num_outputs=2),
+        tools.node("Add", ["a", "b"], ["a.computed"]),
+        tools.node("Mul", ["a.computed", "b"], ["y"]),
+    ]
+    part = loaded(tools, tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", [2, 2])]), begin_at=("a",))
+    a = np.full((2, 2), 7, np.float32)
+    np.testing.assert_allclose(run(part.given, x=X, a=a)[0], (a + X[:, 2:]) * X[:, 2:], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [([9, 9], onnx.TensorProto.FLOAT), (None, onnx.TensorProto.DOUBLE), ([2, 6], onnx.TensorProto.FLOAT16)],
+)
+def test_what_a_file_tells_of_a_tensor_may_be_stale(tools: Any, chain: Any, told: Any, kind: int) -> None:
+    """The converter of onnxruntime to half floats leaves the types of single ones; whoever changes a batch, sizes."""
+    chain.graph.value_info.append(tools.value("h", told, kind))
+    part = loaded(tools, chain, begin_at=("h",))
+    assert [(s.name, s.dtype, s.shape) for s in part.network.inputs][1:] == [("h", "float32", (2, 6))]
+    assert loaded(tools, chain, end_at=("h",)).network.outputs[0].shape == (2, 6)
+
+
+def test_what_a_file_tells_counts_where_nothing_else_is_known(tools: Any) -> None:
+    nodes = [tools.node("Paint", ["x"], ["h"], domain="odd"), tools.node("Relu", ["h"], ["y"])]
+    double = onnx.TensorProto.DOUBLE
+    model = tools.model(nodes, [tools.value("x", [1])], [tools.value("y", None, double)], domains=["odd"])
+    model.graph.value_info.append(tools.value("h", [2, 3], double))
+    part = loaded(tools, model, begin_at=("h",))
+    assert [(spec.dtype, spec.shape) for spec in part.network.inputs] == [("float64", (2, 3))]
+
+
+@pytest.mark.parametrize("option", ["begin_at", "end_at"])
+@pytest.mark.parametrize(("name", "kind"), [("parts", "sequence"), ("perhaps", "optional")])
+def test_what_is_no_tensor_is_refused(tools: Any, option: str, name: str, kind: str) -> None:
+    nodes = [
+        tools.node("Neg", ["x"], ["n"]),
+        tools.node("SplitToSequence", ["n", "two"], ["parts"], axis=1),
+        tools.node("ConcatFromSequence", ["parts"], ["c"], axis=1),
+        tools.node("Optional", ["c"], ["perhaps"]),
+        tools.node("OptionalGetElement", ["perhaps"], ["y"]),
+    ]
+    weights = [tools.tensor("two", np.array(2))]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", [2, 4])], weights)
+    flag = option.replace("_", "-")
+    assert refusal(tools, model, **{option: (name,)}) == (
+        f"--{flag} names '{name}', which is no tensor but of type {kind}; name a tensor."
+    )
+
+
 @st.composite
 def graphs(draw: st.DrawFn) -> Any:
     """Sums of any two earlier tensors, one beside the other, and which of them are named."""
