@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from tcl_core.errors import Mendable, NodesRefused
 from tcl_core.network.onnx_graph.bodies import defined_within, read_by
 from tcl_core.network.onnx_graph.nodes import STANDARD
+from tcl_core.onnx_branches import all_nodes, branches
 
 _FEW_ENDS = 8
 """Where more are read, as by detectors that choose boxes class by class, the fewest behind all products are named."""
@@ -21,6 +22,11 @@ _MOST_ENDS = 16
 """More of them nobody would name."""
 _OF_SIZES = frozenset({"Shape", "Size"})
 """Inputs are static, so what these give does not depend on data."""
+_OF_LISTS = frozenset({
+    "Optional", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceMap",
+    "SplitToSequence",
+})  # fmt: skip
+"""What these give is no tensor, and no network can end there."""
 _WORTHWHILE = frozenset({
     "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "GRU", "Gemm", "LSTM", "MatMul",
     "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN",
@@ -41,33 +47,40 @@ def proposing_ends(model: Any) -> Iterator[None]:
     try:
         yield
     except NodesRefused as error:
-        ends = ends_before(model.graph, error.nodes)
+        ends = ends_before(model.graph, error.nodes, functions=model.functions)
         if not ends:
             raise
-        flags = " ".join(f"--end-at {shlex.quote(name)}" for name in ends)
+        # With a blank between, what begins with a dash would be an option of its own.
+        flags = " ".join(f"--end-at{'=' if name.startswith('-') else ' '}{shlex.quote(name)}" for name in ends)
         sentence = f"{str(error).removesuffix('.')}, or let it end before that with {flags}."
         raise Mendable(sentence, end_at=ends) from error
 
 
-def ends_before(graph: Any, refused: Collection[str]) -> tuple[str, ...]:
+def ends_before(graph: Any, refused: Collection[str], functions: Iterable[Any] = ()) -> tuple[str, ...]:
     """Tensors, in order, after which nothing is left of some nodes and of what reads their results; () for none.
 
     They are what such nodes read and what the network gives out besides, as far as it depends on data; or the fewest
     in front of that with all products still before them.
 
     Args:
-        refused: names of nodes. One that is no node of the graph itself, but of a function, leaves no proposal.
+        refused: names of nodes, of those in graphs inside nodes, and of what was made of nodes; one of which nobody
+            knows where it comes from leaves no proposal.
+        functions: the network's own.
     """
-    names = {node.name for node in graph.node}
-    refused = {_owner(name, names) for name in refused}
-    if not refused or "" in refused:
+    holders = _holders(graph)
+    owners = [_owners(name, holders) for name in refused]
+    if not owners or not all(owners):
         return ()
-    part = _Part(graph, refused)
-    read = part.read
-    if len(read) > _FEW_ENDS:
-        read = _fewest(part)
-    ends = tuple(name for name in part.computed if name in read or name in part.given)
-    return ends if part.products and len(ends) <= _MOST_ENDS else ()
+    stopping: set[str] = set().union(*owners)
+    calls = _with_products(functions)
+    while True:
+        part = _Part(graph, stopping, calls)
+        read = _fewest(part) if len(part.read) > _FEW_ENDS else part.read
+        ends = tuple(name for name in part.computed if name in read or name in part.given)
+        if no_tensors := {node.name for node in graph.node if node.op_type in _OF_LISTS and node.output[0] in ends}:
+            stopping |= no_tensors
+            continue
+        return ends if part.products and len(ends) <= _MOST_ENDS else ()
 
 
 class _Part:
@@ -82,7 +95,7 @@ class _Part:
         given: results of the network; some are computed before.
     """
 
-    def __init__(self, graph: Any, refused: Collection[str]) -> None:
+    def __init__(self, graph: Any, refused: Collection[str], calls: Collection[tuple[str, str]]) -> None:
         inputs = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
         self.given = {value.name for value in graph.output}
         self.makers: dict[str, set[str]] = {}
@@ -96,7 +109,7 @@ class _Part:
                 after.update(node.output)
                 read_after |= read
             elif node.op_type not in _OF_SIZES and (own := read & (inputs | self.makers.keys())):
-                product = node.op_type in _WORTHWHILE and node.domain in STANDARD
+                product = _is_product(node) or (node.domain, node.op_type) in calls
                 self.products |= product
                 self.makers.update((name, own - inputs) for name in node.output if name)
                 if product or own & inputs:
@@ -125,7 +138,34 @@ def _fewest(part: _Part) -> set[str]:
     return {name for name, index in at.items() if 2 * index + 1 in reaching and 2 * index not in reaching}
 
 
-def _owner(name: str, names: Collection[str]) -> str:
-    """The node that one of this name was made of (`nodes.name_new_nodes`), itself perhaps; "" where there is none."""
-    owners = [each for each in names if name == each or name.startswith(f"{each}.")]
-    return max(owners, key=len, default="")
+def _is_product(node: Any) -> bool:
+    return node.op_type in _WORTHWHILE and node.domain in STANDARD
+
+
+def _with_products(functions: Iterable[Any]) -> set[tuple[str, str]]:
+    """Domain and name of the functions that hold a product, in those that they call, too."""
+    calls: set[tuple[str, str]] = set()
+    left = list(functions)
+    while found := [
+        each
+        for each in left
+        if any(_is_product(node) or (node.domain, node.op_type) in calls for node in all_nodes(each))
+    ]:
+        calls.update((each.domain, each.name) for each in found)
+        left = [each for each in left if (each.domain, each.name) not in calls]
+    return calls
+
+
+def _holders(graph: Any) -> dict[str, set[str]]:
+    """Of each name of a node, which nodes of the graph have it or hold one that does: inside them names may repeat."""
+    holders: dict[str, set[str]] = {}
+    for node in graph.node:
+        for name in (node.name, *(each.name for body in branches(node) for each in all_nodes(body))):
+            holders.setdefault(name, set()).add(node.name)
+    return holders
+
+
+def _owners(name: str, holders: Mapping[str, set[str]]) -> set[str]:
+    """The nodes that one of this name may have been made of (`nodes.name_new_nodes`), itself perhaps."""
+    owners = [each for each in holders if each and (name == each or name.startswith(f"{each}."))]
+    return holders[max(owners, key=len)] if owners else set()

@@ -22,7 +22,7 @@ from tcl_core.network.cuts import cut
 from tcl_core.network.forms.simpler_nodes import FORMS, in_default_domain, spell_out_nodes
 from tcl_core.network.frontier import proposing_ends
 from tcl_core.network.onnx_graph import shapes
-from tcl_core.network.onnx_graph.bodies import put_in_order
+from tcl_core.network.onnx_graph.bodies import name_nodes, put_in_order
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
 from tcl_core.network.onnx_graph.functions import forget_hidden, write_defaults
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
@@ -36,7 +36,7 @@ from tcl_core.network.rewrites.rounded_scales import resize_by_sizes
 from tcl_core.network.unrolling.conditions import take_branches
 from tcl_core.network.unrolling.control_flow import decides, has_loops, write_out_control_flow
 from tcl_core.network.unrolling.sequences import leave_out_sizes_of_one
-from tcl_core.onnx_branches import all_nodes
+from tcl_core.onnx_branches import all_nodes, branches
 from tcl_core.onnx_weights import LIMIT_BYTES, bytes_without_weights
 
 OPSETS = (7, 26)
@@ -255,6 +255,8 @@ def _name_nodes(model: Any) -> None:
             name = f"{name}_{index}"
         taken.add(name)
         node.name = name
+    for body in (body for node in all_nodes(model.graph) for body in branches(node)):
+        name_nodes(body.node, "")
 
 
 def _infer(path: Path, model: Any, config: NetworkConfig) -> None:

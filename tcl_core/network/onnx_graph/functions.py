@@ -42,8 +42,12 @@ def inline_local(model: Any) -> Any:
     """
     if not model.functions:
         return model
+    plain = onnx.ModelProto()
+    plain.CopyFrom(model)
+    for node in (node for function in plain.functions for node in function.node):
+        node.name = ""  # named after their calls instead: the inliner numbers them through
     try:
-        inlined = onnx.inliner.inline_local_functions(model)
+        inlined = onnx.inliner.inline_local_functions(plain)
     except Exception:  # noqa: BLE001  # as below
         return model
     name_new_nodes(inlined.graph, model.graph)

@@ -133,12 +133,116 @@ def test_sizes_are_no_results(tools: Any) -> None:
     assert proposal(tools, model) == ("h",)
 
 
-def test_a_node_of_a_function_leaves_no_proposal(tools: Any) -> None:
+def test_what_was_made_of_a_node_is_found_again(tools: Any) -> None:
     graph = detector(tools).graph
     assert ends_before(graph, ("choice",)) == ("boxes", "scores", "embedding")
     assert ends_before(graph, ("choice.cast0",)) == ("boxes", "scores", "embedding"), "it was made of that node"
-    assert ends_before(graph, ("choice", "inside")) == ()
+    assert ends_before(graph, ("choice", "inside")) == (), "of which nobody knows where it comes from"
     assert ends_before(graph, ()) == ()
+
+
+def function(tools: Any, name: str, nodes: list[Any], inputs: tuple[str, ...] = ("a",)) -> Any:
+    opsets = [onnx.helper.make_opsetid(domain, 18 if not domain else 1) for domain in ("", "own", "odd")]
+    return onnx.helper.make_function("own", name, inputs, ["b"], nodes, opsets)
+
+
+def with_functions(tools: Any, nodes: list[Any], shape: Any, functions: list[Any]) -> Any:
+    model = tools.model(
+        nodes, [tools.value("x", [2, 4])], [tools.value("y", shape)], weights(tools), domains=["own", "odd"]
+    )
+    model.functions.extend(functions)
+    return model
+
+
+@pytest.mark.parametrize("call", ["called", ""])
+def test_a_network_can_end_before_the_call_of_a_function_that_holds_the_node(tools: Any, call: str) -> None:
+    """The name that the node has inside is that of another one of the graph, which does not stand in the way."""
+    within = [
+        tools.node("Relu", ["a"], ["r"], name="product.first"),
+        tools.node("Paint", ["r"], ["b"], domain="odd", name="product"),
+    ]
+    around = function(tools, "Outer", [tools.node("Inner", ["a"], ["b"], domain="own", name="product")])
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("Tanh", ["h"], ["t"], name="tanh"),
+        tools.node("Outer", ["t"], ["y"], domain="own", name=call),
+    ]
+    assert proposal(tools, with_functions(tools, nodes, [2, 8], [function(tools, "Inner", within), around])) == ("t",)
+
+
+def test_a_product_inside_a_function_is_worth_a_library(tools: Any) -> None:
+    inner = function(tools, "Inner", [tools.node("MatMul", ["a", "v"], ["b"])], ("a", "v"))
+    outer = function(tools, "Outer", [tools.node("Inner", ["a", "v"], ["b"], domain="own")], ("a", "v"))
+    turned = function(tools, "Turned", [tools.node("Neg", ["a"], ["b"])])
+    ends = [tools.node("NonZero", ["h"], ["n"]), tools.node("Cast", ["n"], ["y"], to=onnx.TensorProto.FLOAT)]
+    called = [tools.node("Outer", ["x", "w"], ["h"], domain="own"), *ends]
+    assert proposal(tools, with_functions(tools, called, None, [outer, inner, turned])) == ("h",)
+    called = [tools.node("Turned", ["x"], ["h"], domain="own"), *ends]
+    with pytest.raises(NodesRefused):
+        opened(tools, with_functions(tools, called, None, [outer, inner, turned]))
+
+
+@pytest.mark.parametrize("name", ["drawn", ""])
+def test_a_network_can_end_before_the_branch_that_holds_the_node(tools: Any, name: str) -> None:
+    yes = onnx.helper.make_graph(
+        [tools.node("Multinomial", ["h"], ["p"], sample_size=8, name=name)],
+        "yes",
+        [],
+        [tools.value("p", [2, 8], onnx.TensorProto.INT32)],
+    )
+    no = onnx.helper.make_graph(
+        [tools.node("Cast", ["r"], ["q"], to=onnx.TensorProto.INT32, name=name)],
+        "no",
+        [],
+        [tools.value("q", [2, 8], onnx.TensorProto.INT32)],
+    )
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("Relu", ["h"], ["r"], name="relu"),
+        tools.node("If", ["c"], ["y"], then_branch=yes, else_branch=no, name="if"),
+    ]
+    inputs = [tools.value("x", [2, 4]), tools.value("c", [], onnx.TensorProto.BOOL)]
+    model = tools.model(nodes, inputs, [tools.value("y", [2, 8], onnx.TensorProto.INT32)], weights(tools))
+    assert proposal(tools, model) == ("h", "r")
+    with pytest.raises(Mendable, match=f"Node '{name or 'multinomial0'}' .Multinomial."):
+        opened(tools, model)
+
+
+def test_nodes_of_one_name_in_two_branches_are_both_left_out(tools: Any) -> None:
+    def branch(number: int) -> Any:
+        body = onnx.helper.make_graph([tools.node("Odd", [f"t{number}"], ["o"], name="odd")], "body", [], [])
+        return tools.node("If", ["c"], [f"y{number}"], name=f"if{number}", then_branch=body, else_branch=body)
+
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["t0"], name="product"),
+        branch(0),
+        tools.node("Exp", ["t0"], ["t1"], name="exp"),
+        branch(1),
+    ]
+    outputs = [tools.value("y0", None), tools.value("y1", None)]
+    graph = tools.model(nodes, [tools.value("x", [2, 4])], outputs, weights(tools)).graph
+    assert ends_before(graph, ("odd",)) == ("t0", "t1")
+
+
+def test_no_network_ends_at_a_sequence(tools: Any) -> None:
+    nodes = [
+        tools.node("MatMul", ["x", "w"], ["h"], name="product"),
+        tools.node("Relu", ["h"], ["r"], name="relu"),
+        tools.node("SplitToSequence", ["r", "two"], ["s"], axis=1, name="parts"),
+        tools.node("SequenceInsert", ["s", "h"], ["more"], name="one more"),
+        tools.node("Paint", ["more"], ["y"], domain="odd", name="paint"),
+    ]
+    model = tools.model(
+        nodes, [tools.value("x", [2, 4])], [tools.value("y", None)], weights(tools, two=2), domains=["odd"]
+    )
+    assert proposal(tools, model) == ("h", "r")
+
+
+def test_a_name_with_a_dash_in_front_is_no_option(tools: Any) -> None:
+    nodes = [tools.node("MatMul", ["x", "w"], ["-h"]), tools.node("Floop", ["-h"], ["y"])]
+    model = tools.model(nodes, [tools.value("x", [2, 4])], [tools.value("y", [2, 8])], weights(tools))
+    with pytest.raises(Mendable, match=r"before that with --end-at=-h\.$"):
+        opened(tools, model)
 
 
 def test_a_scaling_alone_is_not_worth_a_library(tools: Any) -> None:
