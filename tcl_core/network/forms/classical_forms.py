@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 
 from tcl_core.network.onnx_graph.maker import Array
-from tcl_core.network.onnx_graph.stand_in import New, Stays
+from tcl_core.network.onnx_graph.stand_in import AXES_BY_INPUT, New, Stays
 
 _NORMS = {b"L1": 1, b"L2": 2}
 _AXES_BY_INPUT = 13
@@ -54,11 +54,18 @@ def _scaled(new: New) -> None:
 
 
 def _normalised(new: New) -> None:
-    """By the last axis of two, whose greatest is no norm of the standard's."""
-    norm = new.attributes.get("norm", b"MAX")
-    if norm not in _NORMS or len(new.sizes.get(new.node.input[0], ())) != 2:
+    """Each row, which may be the only one; the greatest is taken with its sign, and one of 0 divides by nothing."""
+    norm, node, weight = new.attributes.get("norm", b"MAX"), new.maker.node, new.maker.weight
+    if len(new.sizes.get(new.node.input[0], ())) not in (1, 2):
         raise Stays
-    new.maker.node("LpNormalization", _value(new), output=new.output, axis=1, p=_NORMS[norm])
+    if norm in _NORMS:
+        node("LpNormalization", _value(new), output=new.output, axis=-1, p=_NORMS[norm])
+        return
+    value = _value(new)
+    by_input = new.opset >= AXES_BY_INPUT
+    most = node("ReduceMax", value, weight(np.array([-1]))) if by_input else node("ReduceMax", value, axes=[-1])
+    none = node("Equal", most, weight(np.array(0, np.float32)))
+    node("Div", value, node("Where", none, weight(np.array(1, np.float32)), most), output=new.output)
 
 
 def _thresholded(new: New) -> None:

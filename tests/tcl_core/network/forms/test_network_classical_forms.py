@@ -13,6 +13,8 @@ from tests.tcl_core.network.contributed_cases import Case, X, agree, floats, ref
 DOMAIN, INT64 = "ai.onnx.ml", onnx.TensorProto.INT64
 ROWS = {X: floats(6, 4)}
 SOME_MISSING = {X: np.where(floats(6, 4) > 0.5, np.nan, floats(6, 4)).astype(np.float32)}
+GREATEST = {X: np.float32([[1, -3, 2], [-1, -2, -4], [0, 0, 0], [-5, 0, -2]])}
+"""Above zero, below and at it."""
 WEIGHTS = floats(3, 4).ravel().tolist()
 LABELS = {"classlabels_ints": [7, -2, 5], "coefficients": WEIGHTS, "intercepts": [0.1, 0.2, -0.3]}
 
@@ -37,6 +39,12 @@ def told(**attributes: Any) -> Case:
         of("Scaler", {X: whole(3, 4, dtype=np.int64)}, offset=[1.0], scale=[0.5]),
         of("Normalizer", ROWS, norm="L1"),
         of("Normalizer", {X: np.concatenate([floats(2, 4), np.zeros((1, 4), np.float32)])}, norm="L2"),
+        of("Normalizer", {X: floats(5)}, norm="L1"),
+        of("Normalizer", {X: floats(5)}, norm="L2"),
+        of("Normalizer", {X: floats(5)}, norm="MAX"),
+        of("Normalizer", GREATEST, norm="MAX"),
+        of("Normalizer", GREATEST, norm="MAX", opset=18),
+        of("Normalizer", {X: whole(3, 4, low=-9, high=9, dtype=np.int64)}),
         of("Binarizer", ROWS, threshold=0.25),
         of("Imputer", SOME_MISSING, imputed_value_floats=[1.0, 2.0, 3.0, 4.0], replaced_value_float=float("nan")),
         of("Imputer", {X: np.float32([[1, 2], [2, 3]])}, imputed_value_floats=[9.0], replaced_value_float=2.0),
@@ -59,7 +67,7 @@ def test_results_are_onnxruntimes(tools: Any, case: Case) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        of("Normalizer", ROWS, norm="MAX"),
+        of("Normalizer", {X: floats(2, 3, 4)}, norm="MAX"),
         of("LinearRegressor", ROWS, coefficients=WEIGHTS[:4], post_transform="PROBIT"),
         of("OneHotEncoder", {X: whole(5, 2, high=4, dtype=np.int64)}, cats_int64s=[0, 1, 2, 3], zeros=0),
     ],
