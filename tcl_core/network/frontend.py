@@ -133,13 +133,28 @@ def _layer_normalization(node: Asked) -> Any:
     """Scale and bias may be broadcast; the frontend goes by the scale's rank for which axes there are to normalise."""
     value, scale, bias = (*node.inputs, None)[:3]
     shape = [int(each) for each in value.ty.shape.values]
-    whole = shape[int(node.attrs.get("axis", -1)) % len(shape) :]
+    first = int(node.attrs.get("axis", -1)) % len(shape)
+    whole = shape[first:]
+    if str(value.ty.dtype) == "float64":
+        return _of_doubles(node, list(range(first, len(shape))))
     if all(each is None or [int(extent) for extent in each.ty.shape.values] == whole for each in (scale, bias)):
         return node.convert(node.inputs)
     plain = [relax.const(np.full(whole, number), value.ty.dtype) for number in (1, 0)]
     made, *others = node.convert([value, *plain]).fields
     made = node.value(relax.op.multiply(node.value(made), scale))
     return node.value(relax.Tuple([made if bias is None else node.value(relax.op.add(made, bias)), *others]))
+
+
+def _of_doubles(node: Asked, axes: list[int]) -> Any:
+    """A layer normalisation, which TVM's own operator is of shorter floats alone."""
+    value, scale, bias = (*node.inputs, None)[:3]
+    op, epsilon = relax.op, relax.const(float(node.attrs.get("epsilon", 1e-5)), "float64")
+    mean = node.value(op.mean(value, axes, keepdims=True))
+    centred = node.value(op.subtract(value, mean))
+    variance = node.value(op.mean(op.multiply(centred, centred), axes, keepdims=True))
+    inverse = node.value(op.divide(relax.const(1.0, "float64"), op.sqrt(op.add(variance, epsilon))))
+    made = node.value(op.multiply(op.multiply(centred, inverse), scale))
+    return node.value(relax.Tuple([made if bias is None else node.value(op.add(made, bias)), mean, inverse]))
 
 
 def _one_hot(node: Asked) -> Any:

@@ -133,6 +133,24 @@ def test_a_layer_normalization_tells_its_mean_and_deviation(tools: Any, read: tu
     assert whole is (read == ("y",))  # taken apart only where that is needed
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("results", [["y"], ["y", "mean", "deviation"]], ids=len)
+def test_a_layer_normalization_of_doubles_is_one(tools: Any, axis: int, bias: bool, results: list[str]) -> None:
+    """As exact as they are: TVM's own operator takes none."""
+    double, shape = onnx.TensorProto.DOUBLE, (3, 5)[axis:]
+    generator = np.random.default_rng(0)
+    weights = [tools.tensor(name, generator.standard_normal(shape)) for name in ("scale", "bias")[: 1 + bias]]
+    node = tools.node("LayerNormalization", ["x", *(each.name for each in weights)], results, axis=axis, epsilon=0.7)
+    model = tools.model([node], [tools.value("x", [2, 3, 5], double)], [tools.value("y", [2, 3, 5], double)], weights)
+    x, axes = 3 + generator.standard_normal((2, 3, 5)), tuple(range(axis % 3, 3))
+    scale, *shift = map(onnx.numpy_helper.to_array, weights)
+    centred = x - x.mean(axes, keepdims=True)
+    expected = centred / np.sqrt(centred.var(axes, keepdims=True) + np.float32(0.7)) * scale + sum(shift)
+    (found,) = agree(tools.save(model), x)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_scale_and_bias_of_a_layer_normalization_may_be_broadcast(tools: Any) -> None:
     """What is normalised goes by the axis, not by how many axes the scale has."""
     forms = {"one": ([], 2, True), "row": ([1, 8], -1, True), "matrix": ([8], 1, False), "column": ([8, 1], -2, True)}
