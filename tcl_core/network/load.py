@@ -22,7 +22,7 @@ from tcl_core.network.cuts import cut
 from tcl_core.network.forms.simpler_nodes import FORMS, in_default_domain, spell_out_nodes
 from tcl_core.network.frontier import proposing_ends
 from tcl_core.network.onnx_graph import shapes
-from tcl_core.network.onnx_graph.bodies import name_nodes, put_in_order
+from tcl_core.network.onnx_graph.bodies import put_in_order
 from tcl_core.network.onnx_graph.external_data import external_files, load_external
 from tcl_core.network.onnx_graph.functions import forget_hidden, write_defaults
 from tcl_core.network.onnx_graph.nodes import CONTRIBUTED, STANDARD, has_branches, label, opset_of
@@ -108,7 +108,7 @@ def load_network(path: Path, config: NetworkConfig) -> LoadedNetwork:
     model = take_branches(model)
     _require_native_types(model)
     _drop_constant_inputs(model)
-    _name_nodes(model)
+    _name_nodes(model.graph)
     count_axes_from_front(model)
     without_windows_in_padding(model)
     model = resize_by_sizes(model)
@@ -246,17 +246,17 @@ def _drop_constant_inputs(model: Any) -> None:
     model.ir_version = max(model.ir_version, _INITIALIZERS_APART)
 
 
-def _name_nodes(model: Any) -> None:
-    """Names are optional in ONNX, but every message names a node; and onnxruntime refuses two of one name."""
+def _name_nodes(graph: Any, *, inside: bool = False) -> None:
+    """Names are optional in ONNX, but every message names a node; onnxruntime refuses two of one name in a graph."""
     taken: set[str] = set()
-    for index, node in enumerate(model.graph.node):
-        name = node.name or f"{node.op_type}_{index}"
+    for index, node in enumerate(graph.node):
+        name = node.name or (f"{node.op_type.lower()}{index}" if inside else f"{node.op_type}_{index}")
         while name in taken:
             name = f"{name}_{index}"
         taken.add(name)
         node.name = name
-    for body in (body for node in all_nodes(model.graph) for body in branches(node)):
-        name_nodes(body.node, "")
+        for body in branches(node):
+            _name_nodes(body, inside=True)
 
 
 def _infer(path: Path, model: Any, config: NetworkConfig) -> None:

@@ -329,3 +329,22 @@ def test_initializers_among_the_inputs_are_constants(tools: Any) -> None:
     model.graph.input.append(tools.value("w", [4, 3]))
     loaded = load_network(tools.save(model), NetworkConfig())
     assert [spec.name for spec in loaded.network.inputs] == ["x"]
+
+
+def test_each_node_of_a_branch_has_a_name_of_its_own_there(tools: Any) -> None:
+    """Messages name them; onnxruntime refuses two of one name in one graph."""
+    yes = [
+        tools.node("Neg", ["x"], ["a"]),
+        tools.node("Neg", ["a"], ["b"], name="neg0"),
+        tools.node("Exp", ["b"], ["p"]),
+    ]
+    bodies = {
+        "then_branch": onnx.helper.make_graph(yes, "yes", [], [tools.value("p", [2])]),
+        "else_branch": onnx.helper.make_graph([tools.node("Neg", ["x"], ["q"])], "no", [], [tools.value("q", [2])]),
+    }
+    inputs = [tools.value("x", [2]), tools.value("c", [], onnx.TensorProto.BOOL)]
+    model = tools.model([tools.node("If", ["c"], ["y"], **bodies)], inputs, [tools.value("y", [2])])
+    given = load_network(tools.save(model), NetworkConfig()).given
+    named = {a.name: [node.name for node in a.g.node] for a in given.graph.node[0].attribute}
+    assert named == {"then_branch": ["neg0", "neg0_1", "exp2"], "else_branch": ["neg0"]}
+    onnxruntime.InferenceSession(given.SerializeToString(), providers=["CPUExecutionProvider"])
