@@ -56,7 +56,8 @@ def cut(model: Any, begin_at: Sequence[str], end_at: Sequence[str]) -> int:
     replace_nodes(graph, [_without_results(node, others) for node in nodes])
     kept = [value for value in graph.input if value.name in needed] + [values[name] for name in begin_at]
     if not {value.name for value in kept} - {tensor.name for tensor in graph.initializer}:
-        raise UserError("network", f"{_flags(end_at)} is computed from no input; name a tensor behind one.")
+        flags = " ".join(f"--end-at {name}" for name in end_at)  # what begins anywhere has an input
+        raise UserError("network", f"{flags} is computed from no input; name a tensor behind one.")
     _replace(graph.input, kept)
     _replace(graph.output, ends)
     for at in reversed(range(len(graph.initializer))):  # in place: they may be large
@@ -99,10 +100,6 @@ def _require_tensors(values: Mapping[str, Any], begin_at: Sequence[str], end_at:
 def _alike(name: str, computed: Sequence[str]) -> str:
     alike = difflib.get_close_matches(name, dict.fromkeys(computed), n=_MOST_LIKE) or computed[-_MOST_LIKE:]
     return shapes.names(alike)
-
-
-def _flags(end_at: Iterable[str]) -> str:
-    return " ".join(f"--end-at {name}" for name in end_at) or "The network"
 
 
 def _values(model: Any, wanted: Collection[str]) -> dict[str, Any]:
