@@ -56,6 +56,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         "held_out": list(report.test_networks),
         "parameters": report.parameters,
         "stopped": report.stopped,
+        "improved": report.improved,
     }
     if not output.json:
         output.result.print(
@@ -63,12 +64,15 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
             f"{counted(report.tasks, 'task')}, {counted(report.epochs, 'pass', 'passes')} in {report.seconds:.0f} s",
             soft_wrap=True,
         )
+        if not report.improved:
+            output.result.print("no pass is better than what it began with, which is kept")
         show_metrics(report.metrics, report.test_networks, output)
         output.result.print(f"checkpoint {report.number}: {file.path}", soft_wrap=True)
     output.emit(result)
     if report.stopped:
+        kept = "what it had learned" if report.improved else "no pass is better than what it began with, which"
         raise Interrupted(
-            f"Stopped after pass {report.epochs}; what it had learned is in {file.path}, and "
+            f"Stopped after pass {report.epochs}; {kept} is in {file.path}, and "
             f"`{_way_on(arguments, file.path)}` goes on from there."
         )
 

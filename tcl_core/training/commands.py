@@ -262,6 +262,8 @@ def _train(command: TrainModel, send: Send, cancel: CancelToken) -> Event:
         return TrainingStopped(sentence=str(stop) or "Stopped; nothing was saved.")
     ended = "Stopped" if report.stopped else "Trained"
     kept = "; what it had learned is kept" if report.stopped else ""
+    if not report.improved:
+        kept = "; none is better than what it began with, which is kept"
     sentence = (
         f"{ended} after {counted(report.epochs, 'pass', 'passes')} over {counted(report.records, 'record')} of "
         f"{counted(report.tasks, 'task')}{kept}: checkpoint {report.number}, {_told(report.metrics)}."

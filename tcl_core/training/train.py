@@ -69,6 +69,7 @@ class TrainReport:
         epochs: passes that were finished.
         metrics: on held-out networks; "validation_top1" is of the kept pass. Empty where no network is held out.
         stopped: whether it was stopped early.
+        improved: whether a pass is kept; else no pass was better than the checkpoint it began with, whose weights are.
     """
 
     checkpoint: CheckpointFile
@@ -82,12 +83,14 @@ class TrainReport:
     metrics: tuple[tuple[str, float], ...]
     test_networks: tuple[str, ...]
     stopped: bool
+    improved: bool
 
 
 def train(config: TrainConfig, watch: EpochWatch, phase: PhaseWatch, cancel: CancelToken) -> TrainReport:
     """Train, test on held-out networks, save and note the checkpoint.
 
-    Stopped by `cancel` it saves the weights of the pass that is kept by then, from which another training can go on.
+    Stopped by `cancel` it saves the weights of the pass that is kept by then, or those it began with where no pass is
+    better, from which another training can go on.
 
     Raises:
         UserError: bad input, nothing to learn from, a loss that is not finite, or a checkpoint that cannot be read or
@@ -249,6 +252,7 @@ class _Training:
             metrics=origin.metrics,
             test_networks=tuple(network.name for network in lesson.split.test_networks),
             stopped=stopped,
+            improved=last is None or last.best_epoch > 0,
         )
 
     def _path(self, workspace: Workspace, model: CostModel) -> Path:

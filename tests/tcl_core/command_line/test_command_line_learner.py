@@ -122,8 +122,9 @@ def test_a_start_that_cannot_be(workspace: Path, tmp_path: Path, checkpoint: Pat
     assert "knowledge base" in sentence(capsys, "learn", *line, "--from", str(checkpoint))
 
 
+@pytest.mark.parametrize("improved", [True, False])
 def test_a_stopped_training_says_where_its_weights_are(
-    workspace: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+    improved: bool, workspace: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     from tcl_core.checkpoints import describe
     from tcl_core.training import train as training
@@ -148,14 +149,18 @@ def test_a_stopped_training_says_where_its_weights_are(
             metrics=(("top1", 0.5),),
             test_networks=("net",),
             stopped=True,
+            improved=improved,
         )
 
     monkeypatch.setattr(training, "train", stopped)
     options = ("--share", "0.1", "--sampler", "kcenter", "--seed", "4", "--out", "my model", "--json")
     assert main(["train", "--workspace", str(workspace), "--platform", "cafe01", *options]) == INTERRUPTED
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["stopped"] is True
+    told = json.loads(captured.out)
+    assert (told["stopped"], told["improved"]) == (True, improved)
     assert "pass 2 of 60" in captured.err
+    began = f"no pass is better than what it began with, which is in {checkpoint}"
+    assert (began in captured.err, "what it had learned" in captured.err) == (not improved, improved)
     program, *words = shlex.split(captured.err.split("`")[1])
     way_on = make_parser().parse_args(words)
     assert program == "main.py" and (way_on.workspace, way_on.platform) == (str(workspace), "cafe01")

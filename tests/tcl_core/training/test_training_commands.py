@@ -138,6 +138,32 @@ def test_a_stopped_training_keeps_its_best_pass(collected: Path) -> None:
     assert Path(answer.path).is_file() and len(listed(collected).checkpoints) == 1
 
 
+@pytest.mark.parametrize(("last", "began"), [(2, "Stopped"), (99, "Trained")])
+def test_a_training_without_a_better_pass_does_not_say_that_it_learned(
+    last: int, began: str, collected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = done(train(collected)).path
+    monkeypatch.setattr("tcl_core.cost_model.offline.Appraisal.value", 0.5)
+    cancel, passes = CancelToken(), 0
+
+    def send(event: Event) -> None:
+        nonlocal passes
+        passes += isinstance(event, PassFinished)
+        if passes == last:
+            cancel.stop()
+
+    offline = OfflineConfig(epochs=50, patience=4)
+    command = TrainModel(
+        workspace=str(collected), platform="test-cpu", cost_model=SMALL, checkpoint=first, offline=offline
+    )
+    (answer,) = carry_out(command, send, cancel)
+    assert isinstance(answer, CheckpointDone) and answer.sentence.startswith(
+        f"{began} after {passes} passes over {CANDIDATES} records of 1 tasks; none is better than what it began with, "
+        "which is kept: checkpoint "
+    )
+    assert passes == min(last, offline.patience)
+
+
 def test_a_training_stopped_before_its_first_pass_says_so(collected: Path) -> None:
     cancel = CancelToken()
     cancel.stop()

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from tcl_core.batches import TaskGroup
 from tcl_core.checkpoints import describe
 from tcl_core.config import CostModelConfig, ModelConfig, OfflineConfig, SamplerConfig
-from tcl_core.cost_model import make_cost_model
+from tcl_core.cost_model import make_cost_model, torch_model
 from tcl_core.cost_model.base import CostModel, EpochReport, EpochWatch, FitReport
+from tcl_core.cost_model.offline import Appraisal
 from tcl_core.cost_model.random_model import RandomModel
 from tcl_core.domain import CheckpointKind, Platform, Sketch, Task
 from tcl_core.errors import Interrupted, UserError
@@ -163,6 +165,22 @@ def test_a_stop_keeps_the_best_weights(collected: Path, stoppable: type[Stoppabl
     assert report.epochs == 2
     assert dict(report.metrics)["validation_top1"] == 0.5
     assert describe(report.checkpoint.path).origin == report.checkpoint.origin
+
+
+def test_where_no_pass_is_better_what_it_began_with_is_kept_and_told(
+    collected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = train(collected)
+    assert first.improved
+    falling = iter(np.linspace(0.9, 0.1, 9))
+    monkeypatch.setattr(torch_model, "appraise", lambda *_: Appraisal(pairs=next(falling), top1=0.5))
+    token = CancelToken()
+    second = config(collected, checkpoint=str(first.checkpoint.path), offline=OfflineConfig(epochs=9))
+    report = training.train(second, lambda told: token.stop() if told.epoch == 2 else None, lambda _: None, token)
+    assert (report.stopped, report.improved, report.epochs, report.loss) == (True, False, 2, None)
+    assert "validation_top1" not in dict(report.metrics)
+    before, after = (load_file(file.checkpoint.path) for file in (first, report))
+    assert before.keys() == after.keys() and all(np.array_equal(before[name], after[name]) for name in before)
 
 
 def test_a_stop_before_the_first_pass_saves_nothing(collected: Path, stoppable: type[Stoppable]) -> None:
