@@ -66,6 +66,7 @@ def test_a_lineage_names_a_platform_once_in_a_row() -> None:
     assert lineage_after(None, first) == ("A",)
     assert lineage_after(origin, first) == ("A",)
     assert lineage_after(origin, second) == ("A", "B")
+    assert lineage_after(replace(origin, lineage=("A", "B")), first) == ("A", "B", "A")
 
 
 @pytest.mark.parametrize("damage", ["gone", "folder", "text", "cut", "flipped", "header", "foreign"])

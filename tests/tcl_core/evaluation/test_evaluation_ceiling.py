@@ -74,6 +74,28 @@ def test_noise_of_other_networks_counts_where_the_judged_ones_have_no_repeats_of
     assert borrowed is not None and not borrowed.own and borrowed.simulated.mean < 1
 
 
+@pytest.mark.parametrize(("repeated", "own"), [(8, True), (7, False)])
+def test_the_judged_tasks_need_eight_ratios_of_records_that_were_not_cut_off(
+    dataset: Dataset, repeated: int, own: bool
+) -> None:
+    left = repeated
+    records = {}
+    for key, found in dataset.records.items():
+        kept = []
+        for one in found:
+            # Another platform's repeats, and those of what was cut off, are there all the same.
+            counted = key[1] == STRONG and not one.cut_off and bool(one.latencies_s)
+            kept.append(
+                replace(one, repeated_s=() if counted and (key[0] not in TEST or not left) else one.latencies_s)
+            )
+            left -= counted and key[0] in TEST and left > 0
+        records[key] = tuple(kept)
+    found = ceiling(Groups(replace(dataset, records=records)), STRONG, dataset.networks[2:], seed=0, draws=2)
+    assert found is not None and found.own is own
+    ours = {key: each for key, each in records.items() if key[1] == STRONG and (key[0] in TEST or not own)}
+    assert found.repeated == sum(bool(one.repeated_s) for each in ours.values() for one in each)
+
+
 def test_without_repeats_it_is_not_known(dataset: Dataset) -> None:
     assert ceiling(Groups(with_repeats(dataset, lambda *_: ())), STRONG, dataset.networks[2:], seed=0) is None
     once = with_repeats(dataset, lambda index, one: () if index else one.latencies_s)
