@@ -32,6 +32,7 @@ def test_another_vocabulary_is_described_and_does_not_fit(make: Make) -> None:
     file = describe(make(layout=OLD_LAYOUT))
     assert not file.fits
     assert file.layout == OLD_LAYOUT
+    assert not describe(make(layout=replace(LAYOUT, fields=LAYOUT.fields - 1))).fits
 
 
 def test_a_stamped_model_loads_as_before(make: Make) -> None:
@@ -52,7 +53,7 @@ def test_an_origin_of_a_later_version_is_left_alone() -> None:
     assert from_fact("text") is None
 
 
-@pytest.mark.parametrize("wrong", [-1, 2**70])
+@pytest.mark.parametrize("wrong", [-1, 2**31, 2**70])
 def test_an_origin_with_numbers_that_no_workspace_can_note_is_none(wrong: int) -> None:
     fact = to_fact(origin_of(samples.platform()))
     assert from_fact(fact | {"records": wrong}) is None

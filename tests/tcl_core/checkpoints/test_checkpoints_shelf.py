@@ -48,6 +48,22 @@ def test_the_list(workspace: Workspace, make: Make, shipped_folder: Path) -> Non
     assert [one.name for one in entries(None)] == ["cpu"]
 
 
+def test_what_ships_for_cpus_starts_no_run_on_a_gpu_and_can_be_taken_in(
+    workspace: Workspace, make: Make, shipped_folder: Path
+) -> None:
+    workspace.add_platform(samples.platform("beef", name="A GPU", kind="cuda"))
+    ships = make("cpu", origin=origin_of(samples.platform())).rename(shipped_folder / "cpu.safetensors")
+    (shipped,) = entries(workspace)
+    assert shipped.starts == ("cafe01",)
+    own = workspace.checkpoint_path("cafe01", "mamba")
+    RandomModel(LAYOUT, width=8, seed=0).save(own)
+    assert [one.starts for one in entries(workspace) if one.kind == "shipped"] == [()]
+    own.unlink()
+    assert import_checkpoint(workspace, ships).id is not None
+    with pytest.raises(UserError, match="has this checkpoint as cpu"):
+        import_checkpoint(workspace, ships)
+
+
 def test_a_file_that_nobody_noted_is_listed_as_what_it_says_it_is(workspace: Workspace, make: Make) -> None:
     """Left by a death between writing a checkpoint and noting it, or put there by hand."""
     path = make("first", origin=origin_of(samples.platform("feed", name="elsewhere")))
@@ -266,7 +282,7 @@ def test_a_file_that_is_written_over_is_noted_once(workspace: Workspace, make: M
 
 
 def test_a_new_file_takes_the_first_free_number(workspace: Workspace) -> None:
-    first = shelf.new_path(workspace, "x")
-    assert first.name == "x.safetensors"
-    first.touch()
-    assert shelf.new_path(workspace, "x").name == "x-2.safetensors"
+    for name in ("x.safetensors", "x-2.safetensors", "x-3.safetensors", "x-4.safetensors"):
+        path = shelf.new_path(workspace, "x")
+        assert path.name == name
+        path.touch()

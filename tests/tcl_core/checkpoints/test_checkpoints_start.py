@@ -71,6 +71,21 @@ def test_a_default_comes_first_until_runs_have_gone_on_from_it(workspace: Worksp
     assert chosen(workspace) == Start(path=ships, reason="shipped")
 
 
+def test_the_workspaces_own_model_goes_on_also_where_it_is_the_default(workspace: Workspace, make: Make) -> None:
+    save_stamped(RandomModel(LAYOUT, width=8, seed=1).save, origin_of(samples.platform()), own(workspace))
+    workspace.set_default("cafe01", own(workspace))
+    assert chosen(workspace).own
+
+
+def test_the_workspaces_own_model_is_refused_where_it_is_damaged(workspace: Workspace) -> None:
+    RandomModel(OLD_LAYOUT, width=8, seed=1).save(own(workspace))
+    with pytest.raises(UserError, match="vocabulary"):
+        chosen(workspace)
+    own(workspace).write_bytes(own(workspace).read_bytes()[:-8])
+    with pytest.raises(UserError, match=own(workspace).name):
+        chosen(workspace)
+
+
 def test_a_default_for_another_cost_model_or_platform_is_passed_over(
     workspace: Workspace, ships: Path, make: Make
 ) -> None:
