@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tcl_core.dataset import Split, content_digest, read_dataset, write_dataset
+from tcl_core.dataset import Split, assign_splits, content_digest, read_dataset, write_dataset
 from tcl_core.domain import (
     Candidate,
     DecisionDomain,
@@ -132,6 +132,14 @@ def test_messages_name_no_folders(workspace: Workspace) -> None:
     failure = dataset_from(workspace, {}, {}).records[HERE][1].failure
     assert failure is not None
     assert failure.message == 'File "base.py", line 3: k.cc and/or 1/2 GB'
+
+
+def test_on_one_platform_networks_are_held_out_by_the_names_of_all(workspace: Workspace) -> None:
+    fill(workspace)
+    (platform,) = (each for each in workspace.platforms() if each.fingerprint == "beef02")
+    made = {each.name: each.split for each in dataset_from(workspace, {}, {}, only=platform).networks}
+    of_all = assign_splits(("one", "two", "three", "unmeasured"), {})
+    assert made == {name: of_all[name] for name in ("one", "two")} != assign_splits(made, {})
 
 
 def test_splits_are_given_or_made(workspace: Workspace) -> None:

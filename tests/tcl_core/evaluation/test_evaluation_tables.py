@@ -271,6 +271,7 @@ def test_verdicts_on_models(mamba: float, rival: float, parameters: int, met: li
         (spread(0.90, 0.01), spread(0.87, 0.005), [True, True]),
         (spread(0.90, 0.01), spread(0.87, 0.02), [True, False]),
         (spread(0.88), spread(0.88), [False, False]),
+        (spread(0.95), spread(0.88), [True, True]),
     ],
 )
 def test_verdicts_on_efficiency(tenth: Spread, random: Spread, met: list[bool]) -> None:
