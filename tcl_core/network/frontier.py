@@ -167,5 +167,7 @@ def _holders(graph: Any) -> dict[str, set[str]]:
 
 def _owners(name: str, holders: Mapping[str, set[str]]) -> set[str]:
     """The nodes that one of this name may have been made of (`nodes.name_new_nodes`), itself perhaps."""
-    owners = [each for each in holders if each and (name == each or name.startswith(f"{each}."))]
+    if name and name in holders:
+        return holders[name]
+    owners = [each for each in holders if each and name.startswith(f"{each}.")]
     return holders[max(owners, key=len)] if owners else set()

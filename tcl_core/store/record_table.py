@@ -201,13 +201,13 @@ def latencies_from(text: str) -> tuple[float, ...]:
         ValueError: it holds something else.
     """
     latencies_s = json.loads(text)
-    if not _is_list_of(latencies_s, float):
+    if not _is_list_of(latencies_s, float, int):
         raise ValueError("the latencies of a record are no list of seconds")
     return tuple(latencies_s)
 
 
-def _is_list_of(value: object, kind: type) -> bool:
-    return isinstance(value, list) and {*map(type, value)} <= {kind}
+def _is_list_of(value: object, *kinds: type) -> bool:
+    return isinstance(value, list) and {*map(type, value)} <= {*kinds}
 
 
 def _key(candidate: Candidate, platform: str) -> tuple[object, ...]:

@@ -158,7 +158,7 @@ def test_a_training_without_a_better_pass_does_not_say_that_it_learned(
     )
     (answer,) = carry_out(command, send, cancel)
     assert isinstance(answer, CheckpointDone) and answer.sentence.startswith(
-        f"{began} after {passes} passes over {CANDIDATES} records of 1 tasks; none is better than what it began with, "
+        f"{began} after {passes} passes over {CANDIDATES} records of 1 task; none is better than what it began with, "
         "which is kept: checkpoint "
     )
     assert passes == min(last, offline.patience)
