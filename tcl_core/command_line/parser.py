@@ -121,22 +121,13 @@ def _add_target(command: argparse.ArgumentParser) -> None:
         metavar="N=V",
         help="fix an input to a number, or to one for each element: it is no input of the library then",
     )
-    command.add_argument(
-        "--begin-at",
-        action="append",
-        default=[],
-        type=named,
-        metavar="TENSOR",
-        help="let the network begin at a tensor inside it, which is an input then; may be repeated",
-    )
-    command.add_argument(
-        "--end-at",
-        action="append",
-        default=[],
-        type=named,
-        metavar="TENSOR",
-        help="let the network end at a tensor inside it, in front of what cannot be tuned, say; may be repeated",
-    )
+    for option, text in (
+        ("--begin-at", "begin at a tensor inside it, which is an input then; may be repeated"),
+        ("--end-at", "end at a tensor inside it, in front of what cannot be tuned, say; may be repeated"),
+    ):
+        command.add_argument(
+            option, action="append", default=[], type=named, metavar="TENSOR", help=f"let the network {text}"
+        )
 
 
 def _add_tasks(commands: Commands) -> None:

@@ -106,7 +106,7 @@ def _values(model: Any, wanted: Collection[str]) -> dict[str, Any]:
     """What is known of some tensors, as `onnx.ValueInfoProto`: as inference finds, or as the file says, be it stale."""
     light = without_weights(model)
     found: dict[str, Any] = {}
-    for infer in (_anew, _with_contributed, _as_it_is):
+    for infer in (shapes_anew, _with_contributed, _as_it_is):
         # What contradicts itself may lie outside of what is kept, of which shapes are inferred once more.
         with contextlib.suppress(onnx.shape_inference.InferenceError):
             graph = infer(light).graph
@@ -121,10 +121,6 @@ def _values(model: Any, wanted: Collection[str]) -> dict[str, Any]:
 
 def _is_typed(kind: Any) -> bool:
     return bool(kind.tensor_type.elem_type) or kind.WhichOneof("value") not in {None, "tensor_type"}
-
-
-def _anew(light: Any) -> Any:
-    return shapes_anew(light)
 
 
 def _as_it_is(light: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 
 from tcl_core.network.onnx_graph.maker import Array
-from tcl_core.network.onnx_graph.stand_in import AXES_BY_INPUT, New, Stays
+from tcl_core.network.onnx_graph.stand_in import New, Stays
 
 _NORMS = {b"L1": 1, b"L2": 2}
 _AXES_BY_INPUT = 13
@@ -62,8 +62,7 @@ def _normalised(new: New) -> None:
         node("LpNormalization", _value(new), output=new.output, axis=-1, p=_NORMS[norm])
         return
     value = _value(new)
-    by_input = new.opset >= AXES_BY_INPUT
-    most = node("ReduceMax", value, weight(np.array([-1]))) if by_input else node("ReduceMax", value, axes=[-1])
+    most = new.reduced("ReduceMax", value)
     none = node("Equal", most, weight(np.array(0, np.float32)))
     node("Div", value, node("Where", none, weight(np.array(1, np.float32)), most), output=new.output)
 

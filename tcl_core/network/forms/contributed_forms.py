@@ -66,7 +66,7 @@ def _layer_norm(new: New) -> None:
     new.require_one_result(1, 2)
     value, scale, bias = new.inputs(3)
     _require_last_axis(new, value)
-    centred = new.maker.node("Sub", value, new.mean(value))
+    centred = new.maker.node("Sub", value, new.reduced("ReduceMean", value))
     new.by_deviation(centred, scale, bias, new.attributes.get("epsilon", _EPSILON))
 
 
@@ -85,7 +85,7 @@ def _require_last_axis(new: New, value: str) -> None:
 def _skip_layer_norm(new: New) -> None:
     value, skip, scale, bias, before = new.inputs(5)
     total = _with_skip(new, value, skip, before)
-    centred = new.maker.node("Sub", total, new.mean(total))
+    centred = new.maker.node("Sub", total, new.reduced("ReduceMean", total))
     new.by_deviation(centred, scale, bias, new.attributes.get("epsilon", _SKIP_EPSILON))
 
 
@@ -109,7 +109,7 @@ def _embedding(new: New) -> None:
         kind,
         output=new.result(2),
     )
-    centred = node("Sub", total, new.mean(total))
+    centred = node("Sub", total, new.reduced("ReduceMean", total))
     new.by_deviation(centred, scale, bias, new.attributes.get("epsilon", _SKIP_EPSILON))
     if new.result(1):
         counted = maker.weight(np.zeros(size[0], np.int32))

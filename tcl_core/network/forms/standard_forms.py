@@ -16,7 +16,7 @@ import onnx
 from tcl_core.network.forms.pool_indices import pool_with_indices, unpooled
 from tcl_core.network.forms.scaled_blocks import dequantized, quantized
 from tcl_core.network.onnx_graph.maker import Array, Maker
-from tcl_core.network.onnx_graph.stand_in import AXES_BY_INPUT, New, Stays
+from tcl_core.network.onnx_graph.stand_in import New, Stays
 from tcl_core.network.recurrence.sequence_lengths import TurnedSteps
 from tcl_core.network.rewrites.group_norms import group_norm
 
@@ -121,10 +121,7 @@ def _normalisation(new: New) -> None:
     """By the sum of magnitudes or the root of the sum of squares along an axis; what is all zero stays so."""
     (value,), node, axis = new.node.input, new.maker.node, int(new.attributes.get("axis", -1))
     kind = "ReduceL1" if new.attributes.get("p", 2) == 1 else "ReduceL2"
-    if new.opset >= AXES_BY_INPUT:
-        length = node(kind, value, new.maker.weight(np.array([axis])), keepdims=1)
-    else:
-        length = node(kind, value, axes=[axis], keepdims=1)
+    length = new.reduced(kind, value, axis)
     node("Div", value, node("Max", length, new.number(float(np.finfo(np.float32).tiny))), output=new.output)
 
 

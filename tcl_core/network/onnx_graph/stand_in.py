@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tcl_core.network.onnx_graph.maker import Maker
 from tcl_core.network.onnx_graph.nodes import attributes_of
 
-AXES_BY_INPUT = 18
-"""Opset from which `ReduceMean` takes its axes as an input."""
+_AXES_BY_INPUT = 18
+"""Opset from which reductions take their axes as an input; `ReduceSum` has since 13."""
 _BOUNDS_BY_INPUT = 11
 """Opset from which `Clip` takes its bounds as inputs."""
 _OTHER_FLOATS = frozenset({onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE})
@@ -110,16 +110,16 @@ class New:
             total = self.maker.node("Add", total, term, output=output if at == len(others) else "")
         return total
 
-    def mean(self, value: str) -> str:
-        """Along the last axis."""
-        if self.opset >= AXES_BY_INPUT:
-            return self.maker.node("ReduceMean", value, self.maker.weight(np.array([-1])))
-        return self.maker.node("ReduceMean", value, axes=[-1])
+    def reduced(self, kind: str, value: str, axis: int = -1) -> str:
+        """By a reduction other than `ReduceSum`, along an axis, which stays."""
+        if self.opset >= _AXES_BY_INPUT:
+            return self.maker.node(kind, value, self.maker.weight(np.array([axis])))
+        return self.maker.node(kind, value, axes=[axis])
 
     def by_deviation(self, value: str, scale: str, bias: str, epsilon: float) -> None:
         """The result, ``value / sqrt(mean(value value) + epsilon) * scale + bias``."""
         node = self.maker.node
-        squares = self.mean(node("Mul", value, value))
+        squares = self.reduced("ReduceMean", node("Mul", value, value))
         deviation = node("Sqrt", node("Add", squares, self.number(epsilon)))
         scaled = node("Mul", node("Div", value, deviation), scale, output="" if bias else self.output)
         if bias:
