@@ -6,11 +6,17 @@ A network of gigabytes passes through such a folder while it is opened.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import stat
 import tempfile
+import time
 from pathlib import Path
 
 from tcl_core.errors import UserError
+
+_OWNER = re.compile(r"tcl-[a-z]+-(\d+)-")
+_A_DAY_S = 24 * 60 * 60
 
 
 def passing_folder(purpose: str) -> tempfile.TemporaryDirectory[str]:
@@ -32,3 +38,36 @@ def tidy_up_after(pid: int) -> None:
     """Remove the folders that a process had no time to remove. It must be over."""
     for folder in Path(tempfile.gettempdir()).glob(f"tcl-*-{pid}-*"):
         shutil.rmtree(folder, ignore_errors=True)  # of somebody else, whose process had this number on another machine
+
+
+def tidy_up_after_the_dead() -> None:
+    """Remove what this user's processes left that nobody saw end: of those that ran out of memory, say.
+
+    Only what is a day old: containers and machines that share the folder number their processes for themselves.
+    """
+    try:
+        temporary = Path(tempfile.gettempdir())
+    except OSError:  # there is none, as who needs one says
+        return
+    for folder in temporary.glob("tcl-*-*-*"):
+        owner = _OWNER.match(folder.name)
+        if owner and not _is_alive(int(owner[1])) and _is_old_and_ours(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # somebody else's, or no number of a process
+        return True
+    return True
+
+
+def _is_old_and_ours(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:  # another process of ours has just removed it
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and time.time() - found.st_mtime > _A_DAY_S

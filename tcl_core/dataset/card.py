@@ -8,6 +8,7 @@ from itertools import chain
 from statistics import median
 
 from tcl_core.config import CAREFUL, CollectConfig, MeasureConfig
+from tcl_core.counting import counted
 from tcl_core.dataset.base import Dataset, DatasetNetwork, Measured, Split
 from tcl_core.dataset.noise import Noise, measure_noise
 from tcl_core.domain import Platform
@@ -76,8 +77,8 @@ def _summary(dataset: Dataset) -> list[str]:
         "# Data card",
         "",
         "Measured candidates of tensor programs, for cost models that rank schedules: "
-        f"**{len(records):,} records** of **{len({task for task, _ in dataset.records})} tasks** from "
-        f"**{len(dataset.networks)} networks** on **{len(dataset.platforms)} platforms**. "
+        f"**{counted(len(records), 'record')}** of **{counted(len({task for task, _ in dataset.records}), 'task')}** "
+        f"from **{counted(len(dataset.networks), 'network')}** on **{counted(len(dataset.platforms), 'platform')}**. "
         f"Failures among them: {_share(failures, len(records))}. Content digest `{dataset.digest}`.",
         "",
         "Made by `python packaging/make_dataset.py`, this page too, from workspaces that `main.py collect` filled.",
@@ -154,8 +155,8 @@ def _records(dataset: Dataset) -> list[str]:
         (record.failure.stage.value, record.failure.cause) for record in _of(dataset) if record.failure is not None
     )
     if causes:
-        counted = ((stage, cause, f"{count:,}") for (stage, cause), count in causes.most_common())
-        lines += ["", *_table(("failed at", "cause", "records"), counted)]
+        failed_at = [(stage, cause, f"{count:,}") for (stage, cause), count in causes.most_common()]
+        lines += ["", *_table(("failed at", "cause", "records"), failed_at)]
     return lines
 
 

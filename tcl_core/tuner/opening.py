@@ -15,6 +15,7 @@ from tcl_core.network.drawing.graph import network_graph
 from tcl_core.network.importer import ImportedNetwork, import_network
 from tcl_core.network.load import LoadedNetwork, load_network
 from tcl_core.network.sample import sample_path
+from tcl_core.passing_folders import tidy_up_after_the_dead
 from tcl_core.store import Workspace
 
 
@@ -68,6 +69,7 @@ def open_on(loaded: LoadedNetwork, platform: Platform, config: NetworkConfig) ->
     Raises:
         UserError: the network has what TVM does not import, in one sentence.
     """
+    tidy_up_after_the_dead()
     imported = import_network(loaded, platform.target_json, config, platform.features.vector_bits)
     return Opened(loaded=loaded, imported=imported, platform=platform)
 
