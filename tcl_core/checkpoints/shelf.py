@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tcl_core.checkpoints.file import CheckpointFile, describe, require_importable, stamp
 from tcl_core.checkpoints.origin import Origin
-from tcl_core.checkpoints.start import leads, shipped_paths
+from tcl_core.checkpoints.start import leads, shipped_path, shipped_paths
 from tcl_core.config import COST_MODELS, KNOWLEDGE_MODEL, LEARNED_MODEL
 from tcl_core.cost_model.checkpoint import write_whole
 from tcl_core.destinations import check_folder
@@ -346,9 +346,8 @@ def _shipped(workspace: Workspace | None) -> Iterator[Entry]:
             for platform in (workspace.platforms() if workspace else ())
             if entry.file is not None
             and entry.file.fits
-            and entry.origin is not None
             and workspace is not None
-            and platform.kind == entry.origin.platform.kind
+            and path == shipped_path(platform)
             and not workspace.checkpoint_path(platform.fingerprint, "mamba").exists()
         )
         yield replace(entry, platform=entry.origin.platform if entry.origin else None, starts=starts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -50,7 +51,7 @@ def choose_start(workspace: Workspace, platform: Platform, model: str, asked: st
 
     Args:
         asked: a file, `COLD`, or None for the platform's default, else the workspace's own model of this platform,
-            else the one that ships for this kind of platform, else a cold start.
+            else the one that ships for this processor or this kind of platform, else a cold start.
 
     Raises:
         UserError: the checkpoint asked for, or the workspace's own, is not there, damaged, of another cost model or of
@@ -68,7 +69,7 @@ def choose_start(workspace: Workspace, platform: Platform, model: str, asked: st
     if own.exists():
         read_checkpoint(own, model, LAYOUT)
         return Start(path=own, reason="workspace")
-    return _shipped(shipped_path(platform.kind), model)
+    return _shipped(shipped_path(platform), model)
 
 
 def _default(workspace: Workspace, platform: Platform) -> CheckpointFile | None:
@@ -132,14 +133,24 @@ def shipped_folder() -> Path:
     return Path(str(resources.files("resources"))) / "checkpoints"
 
 
-def shipped_path(kind: str) -> Path:
-    """Where the checkpoint for a kind of platform ("llvm", "cuda") ships, whether or not it does."""
-    return shipped_folder() / f"{_SHIPPED[kind]}.safetensors"
+def shipped_path(platform: Platform) -> Path:
+    """The checkpoint that ships for a platform, be it there or not: the one that is named after its processor as LLVM
+    calls it ("cpu-znver4"), or else the one for all of its kind.
+    """
+    kind, processor = _SHIPPED[platform.kind], json.loads(platform.target_json).get("mcpu")
+    own = shipped_folder() / f"{kind}-{processor}.safetensors"
+    return own if own in shipped_paths() else shipped_folder() / f"{kind}.safetensors"
 
 
 def shipped_paths() -> tuple[Path, ...]:
-    """Those that do ship."""
-    return tuple(path for path in map(shipped_path, _SHIPPED) if path.exists())
+    """Those that do ship: of each kind the one for all, then those for single processors."""
+    folder = shipped_folder()
+    return tuple(
+        path
+        for kind in _SHIPPED.values()
+        for path in (folder / f"{kind}.safetensors", *sorted(folder.glob(f"{kind}-*.safetensors")))
+        if path.exists()
+    )
 
 
 def check_asked(path: Path, model: str) -> Start:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tcl_core.checkpoints import describe
-from tcl_core.checkpoints.start import shipped_path
+from tcl_core.checkpoints.start import shipped_paths
 from tcl_core.command_line.output import Output
 from tcl_core.errors import UserError
 from tcl_core.hardware.doctor import Check, examine
@@ -17,7 +17,7 @@ from tcl_core.hardware.doctor import Check, examine
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
     """Examine and show; the exit status stays 0, since a report was asked for and given."""
-    checks = (*examine(), _checkpoint(shipped_path("llvm")))
+    checks = (*examine(), *checkpoints())
     if not output.json:
         table = Table(box=None, pad_edge=False)
         table.add_column("")
@@ -36,15 +36,21 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     )
 
 
+def checkpoints() -> tuple[Check, ...]:
+    """What runs start from where nothing else is asked for: each that ships, and whether it can be used."""
+    return tuple(map(_checkpoint, shipped_paths())) or (_unusable("none ships"),)
+
+
 def _checkpoint(path: Path) -> Check:
-    """What a run on a CPU starts from where nothing else is asked for."""
-    mend = "Nothing is needed, since a run then starts cold; for a warm start run train or learn on collected records."
     try:
         file = describe(path)
     except UserError as error:
-        problem = str(error) if path.exists() else "none ships"
-        return Check(name="Checkpoint", ok=False, detail=problem, mend=mend, required=False)
+        return _unusable(str(error))
     if not file.fits:
-        detail = f"{path.name} is for feature vocabulary {file.layout.version}, not this version's"
-        return Check(name="Checkpoint", ok=False, detail=detail, mend=mend, required=False)
+        return _unusable(f"{path.name} is for feature vocabulary {file.layout.version}, not this version's")
     return Check(name="Checkpoint", ok=True, detail=f"{path.name}, {file.numbers:,} numbers", mend="", required=False)
+
+
+def _unusable(detail: str) -> Check:
+    mend = "Nothing is needed, since a run then starts cold; for a warm start run train or learn on collected records."
+    return Check(name="Checkpoint", ok=False, detail=detail, mend=mend, required=False)

@@ -25,6 +25,7 @@ __all__ = [
     "Split",
     "assign_splits",
     "bundled_dataset_path",
+    "bundled_dataset_paths",
     "content_digest",
     "data_card",
     "is_dataset",
@@ -39,6 +40,14 @@ __all__ = [
 def bundled_dataset_path() -> Path:
     """The folder of the dataset that ships, in a checkout as in an installed package."""
     return Path(str(resources.files("resources") / "dataset"))
+
+
+def bundled_dataset_paths() -> tuple[Path, ...]:
+    """All that ships: first the dataset that the tables are made from, then, in folders inside it, what was measured
+    on further processors since.
+    """
+    tables = bundled_dataset_path()
+    return (tables, *sorted(filter(is_dataset, tables.glob("*"))))
 
 
 def is_dataset(directory: Path) -> bool:

@@ -34,7 +34,7 @@ def _merge_two(first: Dataset, second: Dataset) -> Dataset:
             _check_block_names(first.tasks[group[0]], second.tasks[group[0]], sketches)
     return Dataset(
         digest="",
-        platforms={**second.platforms, **first.platforms},
+        platforms={key: first.platforms.get(key, one) for key, one in {**first.platforms, **second.platforms}.items()},
         networks=_networks(first.networks, second.networks),
         tasks={key: _task(first.tasks.get(key), second.tasks.get(key)) for key in {**first.tasks, **second.tasks}},
         sketches={**second.sketches, **first.sketches},

@@ -14,7 +14,7 @@ from tcl_core.batches import FeatureBatch, Prediction, require_tokens
 from tcl_core.checkpoints.shelf import Entry, ancestors, find
 from tcl_core.config import LEARNED_MODEL, CostModelConfig
 from tcl_core.cost_model import make_cost_model
-from tcl_core.dataset import bundled_dataset_path, read_dataset
+from tcl_core.dataset import bundled_dataset_paths, merge_datasets, read_dataset
 from tcl_core.domain import CheckpointKind, Platform
 from tcl_core.errors import Interrupted, UserError
 from tcl_core.evaluation.groups import Groups, Reads
@@ -100,7 +100,7 @@ def _columns(
 ) -> tuple[str, tuple[tuple[Platform, Open], ...]]:
     """Where the records are from, and how to open those of each platform."""
     if command.shipped:
-        dataset = read_dataset(bundled_dataset_path())
+        dataset = merge_datasets([read_dataset(path) for path in bundled_dataset_paths()])
         groups, split = Groups(dataset, processes=processes), split_tasks(dataset.networks)
         return "the dataset that ships", tuple(
             (one, partial(HeldOut, platform=one, groups=groups, split=split)) for one in dataset.platforms.values()

@@ -11,6 +11,7 @@ from tcl_core.checkpoints.kept import kept_config, start_version
 from tcl_core.config import RunConfig
 from tcl_core.cost_model.base import CostModel
 from tcl_core.domain import CheckpointKind, Platform, TaskState
+from tcl_core.errors import UserError
 from tcl_core.events import Notice
 from tcl_core.store import Workspace
 from tcl_core.versions import installed_versions
@@ -19,7 +20,10 @@ from tcl_core.versions import installed_versions
 def start_notice(start: Start) -> Iterator[Notice]:
     """What a person is told of a start that is neither cold nor the workspace's own model."""
     if start.path is not None and not start.own:
-        sources = {"shipped": "the checkpoint that ships", "default": f"this platform's default, {start.path}"}
+        sources = {
+            "shipped": f"{start.path.stem}, the checkpoint that ships",
+            "default": f"this platform's default, {start.path}",
+        }
         source = sources.get(start.reason, f"the checkpoint {start.path}")
         yield Notice(sentence=f"The cost model starts from {source}; with `none` as checkpoint it starts cold.")
 
@@ -63,4 +67,7 @@ class RunModel:
         if lessons > self._lessons and self._model.trained:
             self._lessons = lessons
             records = sum(state.trials for state in states)
-            write_stamped(self._model.save, replace(self._origin, records=records), self._path)
+            try:
+                write_stamped(self._model.save, replace(self._origin, records=records), self._path)
+            except UserError as error:
+                raise UserError(error.stage, f"{error} What was measured is kept, and the next run goes on.") from error

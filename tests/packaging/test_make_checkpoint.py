@@ -47,6 +47,40 @@ def test_the_platforms_are_learned_in_sequence(
     assert printed.err.index(f"{WEAK} CPU") < printed.err.index(f"{STRONG} CPU")
 
 
+def test_it_goes_on_with_the_platforms_that_a_checkpoint_has_not_learned(
+    folder: Path, config: EvaluationConfig, dataset: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, out = folder.parent / "cpu.safetensors", folder.parent / "cpu-more.safetensors"
+    given = ["--dataset", str(folder), "--from", str(first), "--out", str(out)]
+    assert make_checkpoint.main(["--dataset", str(folder), "--out", str(first)], config) == 0
+    assert make_checkpoint.main(given, config) == 2
+    assert "cpu.safetensors has learned every platform of the dataset" in capsys.readouterr().err
+    assert not out.exists()
+    write_dataset(folder.parent / "more", sealed(_on_another(dataset, STRONG, "another")))
+    assert make_checkpoint.main([*given, "--dataset", str(folder.parent / "more")], config) == 0
+    before, made = describe(first), describe(out)
+    assert before.origin is not None
+    assert made.origin is not None
+    assert made.origin.parent == before.digest
+    assert made.origin.lineage == (*before.origin.lineage, "another CPU")
+    assert made.origin.platform.fingerprint == "another"
+
+
+def _on_another(dataset: Dataset, platform: str, name: str) -> Dataset:
+    """What was measured on one platform, as if it had been on a further one."""
+    there = replace(dataset.platforms[platform], fingerprint=name, name=f"{name} CPU")
+    return replace(
+        dataset,
+        platforms={name: there},
+        sketches={(key, name): value for (key, on), value in dataset.sketches.items() if on == platform},
+        records={
+            (key, name): tuple(replace(one, platform=name) for one in measured)
+            for (key, on), measured in dataset.records.items()
+            if on == platform
+        },
+    )
+
+
 def test_refusals_are_one_sentence(
     folder: Path, config: EvaluationConfig, dataset: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:

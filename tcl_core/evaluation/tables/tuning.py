@@ -165,7 +165,7 @@ def run(context: Context, seeds: Sequence[int], watch: Watch, cancel: CancelToke
 def finished_seeds(context: Context, seeds: Sequence[int]) -> tuple[int, ...]:
     """Those under which `run` would measure nothing any more; none without a checkpoint to start from."""
     tuning = context.config.tuning
-    if not _start(tuning, _platform(tuning).kind).exists():
+    if not _start(tuning, _platform(tuning)).exists():
         return ()
     plan = _plan(context)
     return tuple(seed for seed in seeds if all(plan.folder.read(row, seed) is not None for row in plan.networks))
@@ -174,7 +174,7 @@ def finished_seeds(context: Context, seeds: Sequence[int]) -> tuple[int, ...]:
 def _plan(context: Context) -> _Plan:
     tuning = context.config.tuning
     platform = _platform(tuning)
-    start = _start(tuning, platform.kind)
+    start = _start(tuning, platform)
     if not start.exists():
         raise UserError(
             "checkpoint",
@@ -208,8 +208,8 @@ def _platform(tuning: TuningConfig) -> Platform:
     return resolve_platform(tuning.target, tuning.threads, measure=False)
 
 
-def _start(tuning: TuningConfig, kind: str) -> Path:
-    return Path(tuning.checkpoint) if tuning.checkpoint else shipped_path(kind)
+def _start(tuning: TuningConfig, platform: Platform) -> Path:
+    return Path(tuning.checkpoint) if tuning.checkpoint else shipped_path(platform)
 
 
 def _compare(context: Context, network: str | None, start: Path, seed: int, tell: Tell, cancel: CancelToken) -> Value:

@@ -64,6 +64,16 @@ def test_what_ships_for_cpus_starts_no_run_on_a_gpu_and_can_be_taken_in(
         import_checkpoint(workspace, ships)
 
 
+def test_what_ships_for_a_processor_starts_the_runs_on_it(
+    workspace: Workspace, make: Make, shipped_folder: Path
+) -> None:
+    workspace.add_platform(samples.platform("feed", target_json='{"kind":"llvm","mcpu":"znver4","num-cores":2}'))
+    for name in ("cpu", "cpu-znver4"):
+        made = make(name, origin=origin_of(samples.platform(name, name=name)))
+        made.rename(shipped_folder / made.name)
+    assert {one.name: one.starts for one in entries(workspace)} == {"cpu": ("cafe01",), "cpu-znver4": ("feed",)}
+
+
 def test_a_file_that_nobody_noted_is_listed_as_what_it_says_it_is(workspace: Workspace, make: Make) -> None:
     """Left by a death between writing a checkpoint and noting it, or put there by hand."""
     path = make("first", origin=origin_of(samples.platform("feed", name="elsewhere")))

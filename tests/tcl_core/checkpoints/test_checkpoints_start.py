@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tcl_core.checkpoints import Start, choose_start, load_start, save_stamped, start
 from tcl_core.cost_model.random_model import RandomModel
+from tcl_core.domain import Platform
 from tcl_core.errors import UserError
 from tcl_core.features.vocabulary import LAYOUT
 from tcl_core.store import Workspace
@@ -17,12 +19,9 @@ from tests.tcl_core.store import store_samples as samples
 
 
 @pytest.fixture
-def ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def ships(shipped_folder: Path) -> Path:
     """Where the checkpoint for CPUs would ship; nothing is there yet."""
-    folder = tmp_path / "ships"
-    folder.mkdir()
-    monkeypatch.setattr(start, "shipped_path", lambda kind: folder / f"{kind}.safetensors")
-    return folder / "llvm.safetensors"
+    return shipped_folder / "cpu.safetensors"
 
 
 def own(workspace: Workspace) -> Path:
@@ -116,7 +115,7 @@ def test_what_ships_for_another_model_or_vocabulary_is_passed_over(
 
 def test_what_ships_damaged_is_refused(workspace: Workspace, ships: Path) -> None:
     ships.write_text("torn", encoding="utf-8")
-    with pytest.raises(UserError, match=r"llvm\.safetensors"):
+    with pytest.raises(UserError, match=r"cpu\.safetensors"):
         chosen(workspace)
 
 
@@ -140,15 +139,32 @@ def test_a_model_takes_the_knowledge(make: Make) -> None:
 
 
 def test_every_kind_of_platform_has_a_name_that_ships(shipped_folder: Path) -> None:
-    assert start.shipped_path("llvm") == shipped_folder / "cpu.safetensors"
-    assert start.shipped_path("cuda") == shipped_folder / "cuda.safetensors"
+    assert start.shipped_path(samples.platform()) == shipped_folder / "cpu.safetensors"
+    gpu = replace(samples.platform(), kind="cuda", target_json='{"kind":"cuda","arch":"sm_90"}')
+    assert start.shipped_path(gpu) == shipped_folder / "cuda.safetensors"
     assert start.shipped_paths() == ()
+
+
+def test_what_ships_for_a_processor_comes_before_what_ships_for_all(
+    workspace: Workspace, ships: Path, make: Make
+) -> None:
+    def on(target: str) -> Platform:
+        return replace(samples.platform(), target_json=target)
+
+    own = make("own").rename(ships.with_name("cpu-znver4.safetensors"))
+    here, without_name = on('{"kind":"llvm","mcpu":"znver4","num-cores":2}'), on('{"kind":"llvm","mtriple":"x"}')
+    assert start.shipped_path(here) == own
+    assert [start.shipped_path(one) for one in (samples.platform(), without_name)] == [ships, ships]
+    assert choose_start(workspace, here, "random", None) == Start(path=own, reason="shipped")
+    make().rename(ships)
+    assert start.shipped_paths() == (ships, own)
+    assert chosen(workspace).path == ships
 
 
 def test_what_ships_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     ships = Path(str(resources.files("resources"))) / "checkpoints"
     monkeypatch.setattr(start, "shipped_folder", lambda: ships)
-    assert [path.name for path in start.shipped_paths()] == ["cpu.safetensors"]
+    assert [path.name for path in start.shipped_paths()] == ["cpu.safetensors", "cpu-znver4.safetensors"]
     for path in start.shipped_paths():
         assert start.describe(path).fits, f"{path} was made for another feature vocabulary; train it again"
         assert start.check_asked(path, "mamba").learned

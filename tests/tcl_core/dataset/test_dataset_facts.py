@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 import tcl_core
 from tcl_core.config import CAREFUL, MeasureConfig
-from tcl_core.dataset import Split, assign_splits, bundled_dataset_path, data_card, measure_noise, read_dataset
+from tcl_core.dataset import (
+    Split,
+    assign_splits,
+    bundled_dataset_path,
+    bundled_dataset_paths,
+    data_card,
+    measure_noise,
+    read_dataset,
+)
 from tcl_core.errors import UserError
 
 NAMES = st.sets(st.text("abcdef", min_size=1, max_size=4), max_size=20)
@@ -81,7 +89,7 @@ def test_the_card_tells_what_is_there() -> None:
         ["And so on."],
     )
     lines = card.splitlines()
-    assert "**3 records** of **1 tasks** from **2 networks** on **1 platforms**" in card
+    assert "**3 records** of **1 task** from **2 networks** on **1 platform**" in card
     assert "| compile | timeout | 1 |" in lines
     assert "| net | train | 1 | 0 | net.onnx |" in lines
     assert r"| held\|out | test | 1 | 0 | held\|out.onnx |" in lines
@@ -105,9 +113,10 @@ def test_the_card_of_a_dataset_without_repeats_or_failures() -> None:
     assert not re.search(r"\d%", card), "a space before the sign, as everywhere"
 
 
-def test_the_card_that_ships_writes_shares_as_the_generator_does() -> None:
-    lines = (bundled_dataset_path() / "README.md").read_text(encoding="utf-8").splitlines()
-    computed = data_card(read_dataset(bundled_dataset_path())).splitlines()
+@pytest.mark.parametrize("path", bundled_dataset_paths(), ids=lambda path: path.name)
+def test_a_card_that_ships_writes_shares_as_the_generator_does(path: Path) -> None:
+    lines = (path / "README.md").read_text(encoding="utf-8").splitlines()
+    computed = data_card(read_dataset(path)).splitlines()
     shares = [line for line in computed if re.search(r"\d *%", line)]
     assert len(shares) > 5
     assert set(shares) <= set(lines)
@@ -119,3 +128,4 @@ def test_the_room_loads_pyarrow_only_when_it_is_needed() -> None:
     answer = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert answer.stdout == "False"
     assert bundled_dataset_path() == root / "resources" / "dataset"
+    assert bundled_dataset_paths() == (bundled_dataset_path(), bundled_dataset_path() / "znver4")

@@ -17,7 +17,7 @@ ELSEWHERE = {
 def test_platforms_are_put_side_by_side() -> None:
     first, second = dataset(), dataset(**ELSEWHERE, tasks={"a1": task(weight=7)})
     merged = merge_datasets([first, second])
-    assert {*merged.platforms} == {"cafe01", "beef02"}
+    assert [*merged.platforms] == ["cafe01", "beef02"]
     assert merged.records == {**first.records, **second.records}
     assert merged.sketches == {**first.sketches, **second.sketches}
     assert merged.tasks == {"a1": task(weight=7)}

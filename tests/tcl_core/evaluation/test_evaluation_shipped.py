@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tcl_core.dataset import Dataset, bundled_dataset_path, read_dataset
+from tcl_core.dataset import Dataset, bundled_dataset_path, bundled_dataset_paths, merge_datasets, read_dataset
 from tcl_core.domain import Replay, Task
 from tcl_core.evaluation.context import Context, EvaluationConfig
 from tcl_core.space.design_space import DesignSpace
@@ -14,7 +14,7 @@ from tcl_core.space.design_space import DesignSpace
 
 @pytest.fixture(scope="module")
 def shipped() -> Dataset:
-    return read_dataset(bundled_dataset_path())
+    return merge_datasets([read_dataset(path) for path in bundled_dataset_paths()])
 
 
 @pytest.mark.slow

@@ -150,7 +150,7 @@ def test_the_dataset_that_ships_is_ranked_the_same_way(
     train(collected)
     with Workspace.open(collected, read_only=True) as workspace:
         write_dataset(tmp_path / "shipped", dataset_from(workspace, {}, {}))
-    monkeypatch.setattr(of_checkpoints, "bundled_dataset_path", lambda: tmp_path / "shipped")
+    monkeypatch.setattr(of_checkpoints, "bundled_dataset_paths", lambda: (tmp_path / "shipped",))
     shipped = evaluate(collected, "1", shipped=True)
     assert shipped.source == "the dataset that ships"
     own = evaluate(collected, "1")

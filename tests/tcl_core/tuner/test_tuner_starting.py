@@ -72,6 +72,15 @@ def test_a_model_is_written_when_it_has_learned(model: RandomModel, cpu_platform
     assert found == [None, 40, 40, 72]
 
 
+def test_where_a_model_cannot_be_written_what_was_measured_is_not_lost(
+    model: RandomModel, cpu_platform: Platform, tmp_path: Path
+) -> None:
+    (tmp_path / "models").write_text("no folder")
+    kept = RunModel(model, tmp_path / "models" / "own.safetensors", run_origin(Start(path=None), cpu_platform))
+    with pytest.raises(UserError, match=r"own.safetensors cannot be written .* What was measured is kept"):
+        kept.keep(1, states(8))
+
+
 def test_a_model_that_no_lesson_taught_anything_is_not_written(
     untaught: RandomModel, cpu_platform: Platform, tmp_path: Path
 ) -> None:
@@ -91,7 +100,7 @@ def test_a_person_is_told_of_a_start_that_is_not_the_workspaces_own(tmp_path: Pa
     path = tmp_path / "x.safetensors"
     assert told(Start(path=None)) == ""
     assert told(Start(path=path, reason="workspace")) == ""
-    assert "ships" in told(Start(path=path, reason="shipped"))
+    assert "starts from x, the checkpoint that ships;" in told(Start(path=path, reason="shipped"))
     assert str(path) in told(Start(path=path))
 
 

@@ -1,0 +1,1 @@
+"""Records of a Zen 4, which `cpu-znver4` among the checkpoints has learned."""
