@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from tcl_core.checkpoints.start import shipped_path
 from tcl_core.domain import Candidate, Record, Source
 from tcl_core.events import (
     EngineReady,
@@ -101,10 +102,11 @@ def test_what_ifs_in_a_pause_and_after_the_run(served: Served, tmp_path: Path) -
     assert isinstance(again, WhatIfOpened)
     assert [one.candidate for one in again.desk.made] in ([in_pause.candidate], [])
     scored = served.wait_for(WhatIfScored)[-1]
-    # It was stopped before its first lesson.
-    assert isinstance(scored, WhatIfScored) and "from cpu.safetensors" in scored.prediction.note
     idle = measure(served, workspace, again.desk)
     with Workspace.open(workspace, read_only=True) as kept:
+        # It was stopped before its first lesson.
+        ships = shipped_path(*kept.platforms())
+        assert isinstance(scored, WhatIfScored) and f"from {ships.name}" in scored.prediction.note
         persons = [record for record in kept.records() if record.source is Source.PERSON]
     assert persons == [in_pause, idle]
 
