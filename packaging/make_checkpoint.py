@@ -48,15 +48,16 @@ def make_checkpoint(
         UserError: fewer than two platforms, none that `start` does not know, nothing to learn from, or a full disk.
     """
     learner, parent = _begin(context, seed, start)
-    known = {platform.fingerprint for platform in learner.knowledge.platforms} if parent else set()
+    known = {platform.fingerprint for platform in learner.knowledge.platforms}
+    left = [fingerprint for fingerprint in context.sequence() if fingerprint not in known]
+    if not left:
+        raise UserError("dataset", f"{start} has learned every platform of the dataset; add one with --dataset.")
     unfinished = out.with_name(f".{out.name}.unfinished")
     try:
-        for fingerprint in context.sequence():
-            if fingerprint not in known:
-                watch.phase(context.name(fingerprint))
-                parent = _learn(context, learner, fingerprint, share, watch, parent, unfinished)
-        if parent is None or not unfinished.exists():
-            raise UserError("dataset", f"{start} has learned every platform of the dataset; add one with --dataset.")
+        for fingerprint in left:
+            watch.phase(context.name(fingerprint))
+            parent = _learn(context, learner, fingerprint, share, watch, parent, unfinished)
+        assert parent is not None  # of the last platform
         unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)

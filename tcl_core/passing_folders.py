@@ -13,9 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from tcl_core.errors import UserError
 
-_OWNER = re.compile(r"tcl-[a-z]+-(\d+)-")
+_OWNER = re.compile(r"tcl-[a-z]+-(\d{1,9})-")
 _A_DAY_S = 24 * 60 * 60
 
 
@@ -51,18 +53,8 @@ def tidy_up_after_the_dead() -> None:
         return
     for folder in temporary.glob("tcl-*-*-*"):
         owner = _OWNER.match(folder.name)
-        if owner and not _is_alive(int(owner[1])) and _is_old_and_ours(folder):
+        if owner and not psutil.pid_exists(int(owner[1])) and _is_old_and_ours(folder):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):  # somebody else's, or no number of a process
-        return True
-    return True
 
 
 def _is_old_and_ours(folder: Path) -> bool:

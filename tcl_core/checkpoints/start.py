@@ -139,7 +139,7 @@ def shipped_path(platform: Platform) -> Path:
     """
     kind, processor = _SHIPPED[platform.kind], json.loads(platform.target_json).get("mcpu")
     own = shipped_folder() / f"{kind}-{processor}.safetensors"
-    return own if own in shipped_paths() else shipped_folder() / f"{kind}.safetensors"
+    return own if own.exists() else shipped_folder() / f"{kind}.safetensors"
 
 
 def shipped_paths() -> tuple[Path, ...]:
