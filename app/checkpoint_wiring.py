@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 from app.checkpoint_controller import CheckpointController
 from app.controller import Controller
 from app.main_window import MainWindow
-from app.models.announcement import Announcement, Mood, WayOn
+from app.models.announcement import WayOn, proposal
 from app.models.checkpoint_table import start_model
 from app.models.network_terms import AS_IN_FILE
 from app.models.run_request import request_of
@@ -134,13 +134,10 @@ class CheckpointWiring(QObject):
     def _open_as_proposed(self) -> None:
         """Unless the form was made wrong meanwhile: then the offer stays."""
         problem = self._window.run_panel.form.problem
-        if not problem:
+        if problem:
+            self._window.banner.announce(proposal(problem))
+        else:
             self.reopen()
-            return
-        way = WayOn.OPEN_AS_PROPOSED
-        self._window.banner.announce(
-            Announcement(mood=Mood.BAD, sentence=problem, action=way, action_text=tr("Open it so"))
-        )
 
     def _note_made(self, path: str) -> None:
         self._made = path

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.engine_thread import EngineLoss, EngineThread
 from app.models import library_wording, quantities, wording
-from app.models.announcement import Announcement, Mood, WayOn
+from app.models.announcement import Announcement, Mood, WayOn, proposal
 from app.models.log_table import Entry, EntryKind
 from app.models.network_terms import AS_IN_FILE
 from app.models.run_request import RunRequest
@@ -319,8 +319,8 @@ class Controller(QObject):
         self._log(EntryKind.REFUSED, event.sentence, at=event.at)
         self._settle()
         self._after_opening = None
-        way = (WayOn.OPEN_AS_PROPOSED, tr("Open it so")) if opens else ()
-        self._announce(Mood.BAD, event.sentence, *way)
+        refusal = proposal(event.sentence) if opens else Announcement(mood=Mood.BAD, sentence=event.sentence)
+        self.announced.emit(refusal)
 
     def _crashed(self, event: events.Crashed) -> None:
         was_busy = self._models.run.busy

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.translation import tr
+
 
 class Mood(StrEnum):
     """How an announcement is marked."""
@@ -36,3 +38,8 @@ class Announcement:
     sentence: str
     action: WayOn | None = None
     action_text: str = ""
+
+
+def proposal(sentence: str) -> Announcement:
+    """Why a network is not opened, and the offer to open it as was proposed."""
+    return Announcement(mood=Mood.BAD, sentence=sentence, action=WayOn.OPEN_AS_PROPOSED, action_text=tr("Open it so"))
