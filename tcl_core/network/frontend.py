@@ -81,7 +81,7 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         if op_name == few_bits.OPERATOR:
             return few_bits.few_bits_product(self.bb, inputs, attrs, self._lanes)
         if op_name in NORMS:
-            return self.bb.normalize(NORMS[op_name](*inputs, attrs))
+            return self.bb.normalize(NORMS[op_name](self.bb, *inputs, attrs))
         own = super()._convert_operator
         made = _MENDED.get(op_name, _as_it_is)(
             Asked(

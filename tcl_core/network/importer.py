@@ -258,7 +258,7 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
             if quantized:
                 module = normalise_in_parts(module)
             # Before `fast_math`, which leaves no operator that a layout could be moved through.
-            module = block_convolutions(sample_by_points(module), lanes, winograd=winograd)
+            module = block_convolutions(sample_by_points(module), lanes, winograd=winograd, exact=quantized)
             module = lengthen_rows(lengthen_columns(module, lanes))
             module = lay_out_weights(widen_attention(module, lanes), lanes)
             module = move_parts(take_gates_apart(end_at_joints(module)))

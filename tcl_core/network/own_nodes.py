@@ -7,8 +7,9 @@ from typing import Any
 
 from tvm import relax
 
-from tcl_core.network.onnx_graph.nodes import GROUP_NORM, LAYER_NORM, RMS_NORM
+from tcl_core.network.onnx_graph.nodes import DEVIATION_NORM, GROUP_NORM, LAYER_NORM, RMS_NORM
 from tcl_core.network.recurrence.recurrence_kernel import GROUP, Cell, recurrence_kernel
+from tcl_core.network.relax_graph.norms import DeviationNorm
 
 
 def recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomials: bool) -> Any:
@@ -32,20 +33,36 @@ def recurrence(builder: Any, inputs: Any, attrs: Mapping[str, Any], *, polynomia
     return builder.emit(relax.call_tir(kernel, inputs, results if len(results) > 1 else results[0]))
 
 
-def _layer_norm(value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
+def _layer_norm(_builder: Any, value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
     return relax.op.nn.layer_norm(value, scale, bias, axes=[-1], epsilon=attrs["epsilon"])
 
 
-def _rms_norm(value: Any, scale: Any, attrs: Mapping[str, Any]) -> Any:
+def _rms_norm(_builder: Any, value: Any, scale: Any, attrs: Mapping[str, Any]) -> Any:
     return relax.op.nn.rms_norm(value, scale, axes=[-1], epsilon=attrs["epsilon"])
 
 
-def _group_norm(value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
+def _deviation_norm(builder: Any, value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
+    norm = DeviationNorm(
+        centred=bool(attrs["centred"]),
+        about_mean=bool(attrs["about_mean"]),
+        **{name: attrs[name] for name in ("factor", "epsilon", "outside", "least")},
+    )
+    return builder.call_te(
+        norm, value, scale, bias, primfunc_name_hint="deviation_norm", primfunc_attrs=norm.attributes
+    )
+
+
+def _group_norm(_builder: Any, value: Any, scale: Any, bias: Any, attrs: Mapping[str, Any]) -> Any:
     axes = list(range(2, value.ty.ndim))
     return relax.op.nn.group_norm(
         value, scale, bias, num_groups=attrs["groups"], channel_axis=1, axes=axes, epsilon=attrs["epsilon"]
     )
 
 
-NORMS: dict[str, Callable[..., Any]] = {LAYER_NORM: _layer_norm, RMS_NORM: _rms_norm, GROUP_NORM: _group_norm}
-"""By name: value, what it is multiplied by and moved by, and the node's attributes."""
+NORMS: dict[str, Callable[..., Any]] = {
+    LAYER_NORM: _layer_norm,
+    RMS_NORM: _rms_norm,
+    DEVIATION_NORM: _deviation_norm,
+    GROUP_NORM: _group_norm,
+}
+"""By name: the builder, value, what it is multiplied by and moved by, and the node's attributes."""

@@ -62,7 +62,7 @@ def find_rows(schedule: Any, registers: Registers) -> Rows | None:
         spatial, summed = extents_of(block, "DataPar"), extents_of(block, "CommReduce")
         if len(spatial) - rows not in {0, 1} or len(summed) > 1 or len(block.writes) != 1:
             return None
-        if any(mine < own for mine, own in zip(spatial, shape[:-1], strict=False)) or not _along_rows(block):
+        if any(mine < own for mine, own in zip(spatial, shape[:-1], strict=False)) or not _along_rows(block, shape):
             return None
         if summed and len(spatial) == rows and summed[0] > vector:
             sums.append(str(block.name_hint))
@@ -72,11 +72,18 @@ def find_rows(schedule: Any, registers: Registers) -> Rows | None:
     return Rows(result=name, shape=shape, sums=tuple(sums), vector=vector)
 
 
-def _along_rows(block: Any) -> bool:
-    """Whether what a block sums over lies in the last dimension of whatever it reads so."""
+def _along_rows(block: Any, shape: tuple[int, ...]) -> bool:
+    """Whether what a block sums over lies in the last dimension of whatever it reads so; or every lane of a row's
+    vectors, in that dimension, sums up its own.
+    """
     summed = [each.var for each in block.iter_vars if each.iter_type == each.CommReduce]
-    others = [range_.min for region in block.reads for range_ in region.region[:-1]]
-    return not any(reads(others, variable) for variable in summed)
+    spatial = [each.var for each in block.iter_vars if each.iter_type == each.DataPar]
+    in_lanes = len(spatial) == len(shape) and extents_of(block, "DataPar")[-1] < shape[-1]
+    for region in block.reads:
+        *others, last = (range_.min for range_ in region.region)
+        if not (in_lanes and last.same_as(spatial[-1])) and any(reads(others, variable) for variable in summed):
+            return False
+    return True
 
 
 def with_row_tiling(context: Any, rows: Rows) -> Any:

@@ -29,3 +29,11 @@ def columns_in_tiles(columns: int, lanes: int) -> int:
 def block_of(lanes: int, channels: int) -> int:
     """By how many of them so many channels are blocked; 0 for not at all."""
     return next((size for size in (lanes, lanes // 2) if size and channels % size == 0), 0)
+
+
+def are_blocks_of(plain: tuple[int, ...] | None, blocked: tuple[int, ...] | None) -> bool:
+    """Whether the second shape is the first, [batch, channels, height, width], with its channels in blocks."""
+    if plain is None or blocked is None or (len(plain), len(blocked)) != (4, 5):
+        return False
+    batch, chunks, height, width, lanes = blocked
+    return plain == (batch, chunks * lanes, height, width)

@@ -7,6 +7,7 @@ module         what it does
 ``channels``   channels that fill no vector made whole vectors                 (tvm)
 ``spellings``  activations and norms in operators that a layout moves through  (tvm)
 ``barriers``   where a blocked layout must end                                 (tvm)
+``pixels``     normalisations over channels, between blocked pictures          (tvm)
 ``parts``      parts of what was moved, each moved by itself                   (tvm)
 ``gates``      gates of channels apart from their pictures                     (tvm)
 ``panels``     weights of matrix products as tiles read them                   (tvm)

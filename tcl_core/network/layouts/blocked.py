@@ -39,7 +39,7 @@ from tcl_core.network.kernels.convolutions import (
 from tcl_core.network.kernels.multipliers import repeat_channels
 from tcl_core.network.kernels.neighbour_sums import as_band
 from tcl_core.network.kernels.regions import Region, axes_of, together, worthwhile_regions
-from tcl_core.network.kernels.tile_rows import block_of
+from tcl_core.network.kernels.tile_rows import are_blocks_of, block_of
 from tcl_core.network.kernels.volumes import CHANNELS_LAST, NAME, VOLUME, channels_last, in_panels, layouts_of
 from tcl_core.network.kernels.winograd import (
     Tiling,
@@ -53,6 +53,7 @@ from tcl_core.network.kernels.winograd import (
 )
 from tcl_core.network.layouts.barriers import Barriers
 from tcl_core.network.layouts.channels import fill_vectors
+from tcl_core.network.layouts.pixels import normalise_in_blocks
 from tcl_core.network.layouts.spellings import spell_out_operators
 from tcl_core.network.quantization import byte_convolutions
 from tcl_core.network.quantization.byte_convolutions import ByteConvolution, as_bytes
@@ -76,18 +77,21 @@ _MOST_TOGETHER = 4
 """Groups that are computed as one: so many times the work."""
 
 
-def block_convolutions(module: Any, lanes: int, *, winograd: bool) -> Any:
+def block_convolutions(module: Any, lanes: int, *, winograd: bool, exact: bool) -> Any:
     """The relax module with its convolutions blocked by `lanes` channels, or half as many; needs a current target.
 
     Those whose channels fill whole blocks, or are made to; they may read channels that do not (the three of a picture)
     as they are. Groups are blocked where they fill blocks, or blocks them, and stay as they are otherwise. The block
     depends on the number of channels alone, so that a tensor's layout suits all who read it. With `winograd`, dense 3x3
-    ones become its three kernels where these are quicker.
+    ones become its three kernels where these are quicker. With `exact`, sums of normalisations keep their order, which
+    decides what is rounded up behind them.
     """
     # A scalar constant behind a variable counts as a tensor of another rank, and ends the layout's way.
     converted = _converted(inline_constants(module), lanes)
     # What two operators read is transformed for each of them.
     shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
+    if not exact:
+        shared = normalise_in_blocks(shared)
     laid, byte = shared, data_bytes(Target.current())
     if byte:
         laid = lay_down_bytes(shared, partial(_reads_bytes, dict(bindings(shared)).get, byte), byte)
@@ -287,9 +291,9 @@ class _Lowering(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def _layout_transform(self, call: Any, shape: tuple[int, ...] | None) -> Any:
         """TVM's own loops over what is read and writes scattered, and so nothing is fused with it."""
         before = static_shape(call.args[0])
-        if _blocks(before, shape):
+        if are_blocks_of(before, shape):
             compute = _into_blocks
-        elif _blocks(shape, before):
+        elif are_blocks_of(shape, before):
             compute = _out_of_blocks
         else:
             return call
@@ -348,14 +352,6 @@ def _regions(call: Any, weights: Any, window: tuple[list[int], ...]) -> tuple[tu
     if data is None or results is None or {*strides} != {1} or weights.dtype != np.float32:
         return ()
     return worthwhile_regions(weights, *axes_of(data, results, weights.shape[2:4], padding, dilation), data[0])
-
-
-def _blocks(plain: tuple[int, ...] | None, blocked: tuple[int, ...] | None) -> bool:
-    """Whether the second shape is the first, [batch, channels, height, width], with its channels in blocks."""
-    if plain is None or blocked is None or (len(plain), len(blocked)) != (4, 5):
-        return False
-    batch, chunks, height, width, lanes = blocked
-    return plain == (batch, chunks * lanes, height, width)
 
 
 def _into_blocks(data: Any, shape: tuple[int, ...]) -> Any:

@@ -24,9 +24,11 @@ LAYER_NORM: Final = "LayerNorm"
 """Of that domain, over the last axis: value, scale and bias, [columns] both (`layer_norms`)."""
 RMS_NORM: Final = "RmsNorm"
 """Of that domain, over the last axis, by the root mean square: value and scale (`layer_norms`)."""
+DEVIATION_NORM: Final = "DeviationNorm"
+"""Of that domain, over the last axis, by any deviation: value, scale and bias, [columns] both (`layer_norms`)."""
 GROUP_NORM: Final = "GroupNorm"
 """Of that domain: value, scale and bias, [channels] both (`group_norms`)."""
-OWN_OPERATORS: Final = frozenset({RECURRENCE, LAYER_NORM, RMS_NORM, GROUP_NORM})
+OWN_OPERATORS: Final = frozenset({RECURRENCE, LAYER_NORM, RMS_NORM, DEVIATION_NORM, GROUP_NORM})
 
 
 def label(node: Any) -> str:

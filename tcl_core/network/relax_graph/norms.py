@@ -5,19 +5,23 @@ group's channels theirs, and what is left works element by element, with the act
 wants plain pictures, a change of layout on both sides, and takes the variance as a difference of large numbers: of
 constant pictures less than nothing may be left of it, whose root is no number.
 
-A normalisation by the root mean square in three blocks, row by row as a layer norm's; topi's has seven.
+A normalisation by the root mean square in three blocks, row by row as a layer norm's; topi's has seven. One by any
+other deviation likewise.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tvm import relax, te, tirx
 
-from tcl_core.network.relax_graph.rewriting import APART
+from tcl_core.network.relax_graph.rewriting import APART, COMPUTED_ONCE
+
+_HOW = "tcl_studio.deviation_norm"
 
 
 def group_norm(call: Any, builder: Any) -> Any | None:
@@ -145,3 +149,69 @@ def rms_norm(value: Any, scale: Any, epsilon: float) -> Any:
     )
     inverse = te.compute(value.shape[:-1], lambda *at: _inverse_root(squares[at] / columns, epsilon), name="rms")
     return te.compute(value.shape, lambda *at: value[at] * inverse[at[:-1]] * scale[at[-1]], name="rms_norm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviationNorm:
+    """``(value - mean) / max(sqrt(factor * variance + epsilon) + outside, least) * scale + bias`` along the last axis.
+
+    Attributes:
+        centred: whether the mean is taken off.
+        about_mean: whether the variance is that from the mean, not from zero.
+    """
+
+    centred: bool = True
+    about_mean: bool = True
+    factor: float = 1.0
+    epsilon: float = 0.0
+    outside: float = 0.0
+    least: float = 0.0
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Of a function that computes it: `of` reads there how."""
+        return {**APART, _HOW: json.dumps(asdict(self))}
+
+    @classmethod
+    def of(cls, function: Any) -> DeviationNorm | None:
+        """What a function with such attributes computes; None for others."""
+        how = (function.attrs or {}).get(_HOW)
+        return None if how is None else cls(**json.loads(str(how)))
+
+    def __call__(self, value: Any, scale: Any, bias: Any) -> Any:
+        """A tensor expression; scale and bias are [columns]."""
+        columns, rows = int(value.shape[-1]), value.shape[:-1]
+
+        def total(term: Callable[..., Any], name: str) -> Any:
+            along = te.reduce_axis((0, columns), name="along")
+            return te.compute(rows, lambda *at: te.sum(term((*at, along)), axis=along), name=name)
+
+        mean = self.mean(total(lambda at: value[at], "norm_total"), columns)
+
+        def less_mean(at: tuple[Any, ...], *, wanted: bool) -> Any:
+            return value[at] - mean[at[:-1]] if wanted else value[at]
+
+        def square(at: tuple[Any, ...]) -> Any:
+            off = less_mean(at, wanted=self.about_mean)
+            return off * off
+
+        inverse = self.inverse(total(square, "norm_squares"), columns)
+
+        def result(*at: Any) -> Any:
+            return less_mean(at, wanted=self.centred) * inverse[at[:-1]] * scale[at[-1]] + bias[at[-1]]
+
+        return te.compute(value.shape, result, name="deviation_norm")
+
+    def mean(self, total: Any, count: int) -> Any:
+        """Of rows of `count` values, from their sums."""
+        return te.compute(total.shape, lambda *at: total[at] * tirx.const(1 / count, "float32"), name="norm_mean")
+
+    def inverse(self, squares: Any, count: int) -> Any:
+        """One divided by the deviations of rows of `count` values, from the sums of their squares."""
+
+        def inverse(*at: Any) -> Any:
+            variance = squares[at] * tirx.const(self.factor / count, "float32")
+            deviation = tirx.sqrt(variance + tirx.const(self.epsilon, "float32"))
+            return 1.0 / tirx.max(deviation + tirx.const(self.outside, "float32"), tirx.const(self.least, "float32"))
+
+        return te.compute(squares.shape, inverse, name="norm_inverse", attrs=COMPUTED_ONCE)

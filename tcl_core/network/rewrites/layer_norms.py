@@ -1,20 +1,22 @@
-"""Layer normalisations that exporters spelled out, as one node again, and those by the root mean square as well.
+"""Normalisations that exporters and people spelled out, as one node again.
 
 Before opset 17 a layer normalisation is nine nodes, and TensorFlow's are eleven in any opset; onnxruntime's folding
 makes one of the former from opset 17 on. Of the nodes TVM makes three kernels or four, and one of one: each is a launch
-and goes over all elements. What is found is an operator of our own, `LAYER_NORM` or `RMS_NORM`, as no opset before 17
-and 23 has one.
+and goes over all elements. Of channels, as ConvNeXt's and SAM's own code has it, they are five with changes of layout
+between. What is found is an operator of our own, `LAYER_NORM`, `RMS_NORM`, `GROUP_NORM` or, by any other deviation,
+`DEVIATION_NORM`, as no opset has the last and none before 17, 21 and 23 the others.
 
-A mean m, a variance v and what stands around them are followed as algebra, factors and summands in any order:
+A mean m, a deviation d and what stands around them are followed as algebra, factors and summands in any order:
 
-    (x - m) / sqrt(v + epsilon) * scale + bias                      as PyTorch has it
-    x * (scale / sqrt(v + epsilon)) + (bias - m * (scale / sqrt(v + epsilon)))   as TensorFlow has it
-    x / sqrt(mean(x x) + epsilon) * scale                           by the root mean square, as Llama and T5 have it
+    (x - m) / d * scale + bias                        as PyTorch has it
+    x * (scale / d) + (bias - m * (scale / d))        as TensorFlow has it
+    x / d * scale                                     by the root mean square, as Llama and T5 have it
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,35 +24,64 @@ import numpy as np
 import onnx
 import onnx.helper
 import onnx.numpy_helper
-from numpy.typing import NDArray
 
-from tcl_core.network.onnx_graph.nodes import LAYER_NORM, OWN, RMS_NORM, STANDARD, attributes_of
+from tcl_core.network.onnx_graph.nodes import DEVIATION_NORM, GROUP_NORM, LAYER_NORM, OWN, RMS_NORM, replace_nodes
+from tcl_core.network.rewrites.deviations import Array, Deviation, Deviations, Makers
 
 _LAST = frozenset({"Add", "Mul", "Div"})
 """Operators that a normalisation may end with."""
+_CHANNELS, _PICTURE = 1, 2
+"""The axis of channels and the first of what each of them has many of."""
 
-Array = NDArray[Any]
+
+@dataclass(frozen=True, kw_only=True)
+class _Along:
+    """Axes that a normalisation is along, and the one that its weights are of; all counted from the front."""
+
+    axes: tuple[int, ...]
+    weighted: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Norm:
-    """``(value - mean) / sqrt(variance + epsilon) * scale + bias`` over the last axis.
+    """``(value - mean) / deviation * scale + bias``.
 
     Attributes:
-        centred: False where no mean is taken off, and the variance is the mean of squares.
-        scale: number or [columns]; None is 1.
-        bias: number or [columns]; None is 0.
+        centred: False where no mean is taken off.
+        about_mean: whether the deviation is from the mean, not from zero.
+        scale: number or [weights]; None is 1.
+        bias: number or [weights]; None is 0.
     """
 
     value: str
-    epsilon: float
+    deviation: Deviation
     centred: bool
+    about_mean: bool
     scale: Array | None = None
     bias: Array | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a layer normalisation, or one by the root mean square."""
+        return self.deviation.is_plain and self.centred == self.about_mean
+
+    def weights(self, count: int, *, by: float) -> dict[str, Array]:
+        """Scale, multiplied by a number, and bias: [count] both."""
+        given = {"scale": 1.0 if self.scale is None else self.scale, "bias": 0.0 if self.bias is None else self.bias}
+        factors = {"scale": by, "bias": 1.0}
+        return {
+            word: np.ascontiguousarray(np.broadcast_to(np.asarray(array * factors[word], np.float32), (count,)))
+            for word, array in given.items()
+        }
+
 
 def restore_layer_norms(
-    graph: Any, constants: Mapping[str, Any], sizes: Mapping[str, Sequence[int]], types: Mapping[str, int]
+    graph: Any,
+    constants: Mapping[str, Any],
+    sizes: Mapping[str, Sequence[int]],
+    types: Mapping[str, int],
+    *,
+    on_cpu: bool,
 ) -> None:
     """Make each one node again, in place; what it was made of stays for those who read it, or for nobody.
 
@@ -58,44 +89,100 @@ def restore_layer_norms(
         constants: initializers by name.
         sizes: dimensions by tensor.
         types: element types by tensor (`onnx.TensorProto`); others than float32 are left alone.
+        on_cpu: along other axes than the last one, too.
     """
-    norms = _Norms(graph, constants, sizes)
+    makers = Makers(graph, constants, sizes)
+    nodes: list[Any] = []
     # Backwards: what is a normalisation without its scale and bias is met after the whole of it.
     for node in reversed(graph.node):
-        if node.op_type not in _LAST or types.get(node.output[0]) != onnx.TensorProto.FLOAT:
-            continue
-        size = sizes.get(node.output[0], ())
-        found = norms.of(node.output[0]) if size and size[-1] > 0 else None
-        if found is not None and sizes.get(found.value) == size:
-            _replace(graph, node, found, size[-1])
+        made = None
+        if node.op_type in _LAST and types.get(node.output[0]) == onnx.TensorProto.FLOAT:
+            made = _restored(graph, node, makers, on_cpu=on_cpu)
+        nodes += reversed(made or [node])
+    if len(nodes) > len(graph.node) or any(each.domain == OWN for each in nodes):
+        replace_nodes(graph, reversed(nodes))
 
 
-def _replace(graph: Any, node: Any, norm: _Norm, columns: int) -> None:
-    weights = [("scale", 1.0 if norm.scale is None else norm.scale)]
-    if norm.centred:
-        weights.append(("bias", 0.0 if norm.bias is None else norm.bias))
-    names = [f"{node.output[0]}.by_{word}" for word, _ in weights]
-    for name, (_, array) in zip(names, weights, strict=True):
-        whole = np.broadcast_to(np.asarray(array, np.float32), (columns,))
-        graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(whole), name))
-    operator = LAYER_NORM if norm.centred else RMS_NORM
-    inputs = [norm.value, *names]
-    node.CopyFrom(
-        onnx.helper.make_node(operator, inputs, node.output, name=node.name, domain=OWN, epsilon=norm.epsilon)
-    )
+def _restored(graph: Any, node: Any, makers: Makers, *, on_cpu: bool) -> list[Any] | None:
+    """What stands in the place of a node that a normalisation ends with; None for others."""
+    size = makers.size(node.output[0])
+    if not size or min(size) < 1:
+        return None
+    for along in _ways(len(size)) if on_cpu else (_last(len(size)),):
+        found = _Norms(makers, size, along).of(node.output[0])
+        if found is not None and makers.size(found.value) == size:
+            made = _as_nodes(graph, node, found, along, size)
+            if made:
+                return made
+    return None
+
+
+def _last(rank: int) -> _Along:
+    return _Along(axes=(rank - 1,), weighted=rank - 1)
+
+
+def _ways(rank: int) -> Iterator[_Along]:
+    """The last axis, the channels, what each channel has, and all of a sample."""
+    yield _last(rank)
+    if rank > _PICTURE:
+        for axes in ((_CHANNELS,), tuple(range(_PICTURE, rank)), tuple(range(_CHANNELS, rank))):
+            yield _Along(axes=axes, weighted=_CHANNELS)
+
+
+def _as_nodes(graph: Any, node: Any, norm: _Norm, along: _Along, size: tuple[int, ...]) -> list[Any]:
+    """None where no operator is like it."""
+    # That the variance is `factor` times the mean of squares is a matter of epsilon and scale.
+    factor = norm.deviation.factor if norm.is_plain else 1.0
+    count = size[along.weighted]
+    weights = norm.weights(count, by=1 / math.sqrt(factor))
+    epsilon = norm.deviation.epsilon / factor
+    result, rank = str(node.output[0]), len(size)
+
+    def made(operator: str, value: str, output: str, words: Iterable[str], **attributes: Any) -> Any:
+        names = [f"{result}.by_{word}" for word in words]
+        graph.initializer.extend(
+            onnx.numpy_helper.from_array(weights[word], name) for word, name in zip(words, names, strict=True)
+        )
+        inputs = [value, *names]
+        return onnx.helper.make_node(operator, inputs, [output], name=node.name, domain=OWN, **attributes)
+
+    def along_last(value: str, output: str) -> Any:
+        if norm.is_plain and norm.centred:
+            return made(LAYER_NORM, value, output, ("scale", "bias"), epsilon=epsilon)
+        if norm.is_plain and norm.bias is None:
+            return made(RMS_NORM, value, output, ("scale",), epsilon=epsilon)
+        how = {name: getattr(norm.deviation, name) for name in ("factor", "epsilon", "outside", "least")}
+        flags = {"centred": int(norm.centred), "about_mean": int(norm.about_mean)}
+        return made(DEVIATION_NORM, value, output, ("scale", "bias"), **how, **flags)
+
+    if along == _last(rank):
+        return [along_last(norm.value, result)]
+    if along.axes == (_CHANNELS,):
+        to_last = [0, *range(_PICTURE, rank), _CHANNELS]
+        last, normalised = f"{result}.channels_last", f"{result}.normalised"
+        return [
+            onnx.helper.make_node("Transpose", [norm.value], [last], name=f"{node.name}.channels_last", perm=to_last),
+            along_last(last, normalised),
+            onnx.helper.make_node(
+                "Transpose", [normalised], [result], name=f"{node.name}.back", perm=np.argsort(to_last).tolist()
+            ),
+        ]
+    if norm.is_plain and norm.centred:
+        groups = count if along.axes[0] == _PICTURE else 1
+        return [made(GROUP_NORM, norm.value, result, ("scale", "bias"), groups=groups, epsilon=epsilon)]
+    return []
 
 
 class _Norms:
     """Finds what a tensor is, from its name on backwards."""
 
-    def __init__(self, graph: Any, constants: Mapping[str, Any], sizes: Mapping[str, Sequence[int]]) -> None:
-        nodes = [node for node in graph.node if node.domain in STANDARD]
-        self._makers = {node.output[0]: node for node in nodes}
-        self._constants, self._sizes = constants, sizes
+    def __init__(self, makers: Makers, size: tuple[int, ...], along: _Along) -> None:
+        self._makers, self._along, self._size = makers, along, size
+        self._deviations = Deviations(makers, size, along.axes)
 
     def of(self, name: str) -> _Norm | None:
         """The normalisation that a tensor is the result of."""
-        for value, bias in self._with_constant(name, "Add"):
+        for value, bias in self._with_weights(name, "Add"):
             scaled = self._scaled(value)
             if scaled is not None and scaled.centred:
                 return replace(scaled, bias=bias)
@@ -104,137 +191,87 @@ class _Norms:
     def _scaled(self, name: str) -> _Norm | None:
         """Without bias; the scale may be a factor of the whole, of the value or of what the deviation has become."""
         found = (
-            [(self._normalised(whole), scale) for whole, scale in self._with_constant(name, "Mul")]
+            [(self._normalised(whole), scale) for whole, scale in self._with_weights(name, "Mul")]
             + [
-                (self._by_deviation(value, divisor), scale)
-                for scaled, divisor in self._quotients(name)
-                for value, scale in self._with_constant(scaled, "Mul")
+                (self._by_deviation(value, deviation), scale)
+                for scaled, deviation in self._quotients(name)
+                for value, scale in self._with_weights(scaled, "Mul")
             ]
             + [
-                (self._by_deviation(value, self._inverted(inverse)), scale)
-                for value, factor in self._pairs(name, "Mul")
-                for inverse, scale in self._with_constant(factor, "Mul")
+                (self._by_deviation(value, self._deviations.inverse(inverse)), scale)
+                for value, factor in self._makers.pairs(name, "Mul")
+                for inverse, scale in self._with_weights(factor, "Mul")
             ]
         )
         return next((replace(norm, scale=scale) for norm, scale in found if norm), None) or self._normalised(name)
 
     def _normalised(self, name: str) -> _Norm | None:
         """Without scale and bias."""
-        found = (self._by_deviation(value, divisor) for value, divisor in self._quotients(name))
+        found = (self._by_deviation(value, deviation) for value, deviation in self._quotients(name))
         return next(filter(None, found), None)
 
-    def _by_deviation(self, value: str, divisor: str) -> _Norm | None:
+    def _by_deviation(self, value: str, deviation: Deviation | None) -> _Norm | None:
         """A value by its own deviation."""
-        found = self._deviation(divisor)
-        if found is None or found[0] != value:
+        if deviation is None:
             return None
-        centred = self._centred(value)
-        return _Norm(value=centred or value, epsilon=found[1], centred=centred is not None)
+        (of, centred), (squared, about_mean) = self._core(value), self._core(deviation.of)
+        if of != squared:
+            return None
+        return _Norm(value=of, deviation=deviation, centred=centred, about_mean=about_mean)
+
+    def _core(self, name: str) -> tuple[str, bool]:
+        """What a tensor is before its mean was taken off, and whether it was."""
+        centred = self._deviations.centred(name)
+        return centred or self._deviations.pictures(name), centred is not None
 
     def _in_two_products(self, name: str) -> _Norm | None:
         """TensorFlow's: the value and its mean are scaled each for itself."""
-        for product, rest in self._pairs(name, "Add"):
-            shift = self._makers.get(rest)
-            if shift is None or shift.op_type != "Sub":
+        for product, rest in self._makers.pairs(name, "Add"):
+            shift = self._makers.of(rest, "Sub")
+            bias = None if shift is None else self._weights(shift.input[0])
+            if shift is None or bias is None:
                 continue
-            bias = self._constant(shift.input[0])
-            for value, factor in self._pairs(product, "Mul"):
-                shifted = next((mean for mean, by in self._pairs(shift.input[1], "Mul") if by == factor), "")
-                scaled = self._scaled_inverse(factor)
-                if bias is None or scaled is None or not self._is_mean_of(shifted, value):
+            for value, factor in self._makers.pairs(product, "Mul"):
+                shifted = next((mean for mean, by in self._makers.pairs(shift.input[1], "Mul") if by == factor), "")
+                found = self._scaled_inverse(factor)
+                if not shifted or found is None or self._deviations.mean_of(shifted) != value:
                     continue
-                scale, squared, epsilon = scaled
-                if self._centred(squared) == value:
-                    return _Norm(value=value, epsilon=epsilon, centred=True, scale=scale, bias=bias)
+                scale, deviation = found
+                if deviation.is_plain and self._deviations.centred(deviation.of) == value:
+                    return _Norm(
+                        value=value, deviation=deviation, centred=True, about_mean=True, scale=scale, bias=bias
+                    )
         return None
 
-    def _scaled_inverse(self, name: str) -> tuple[Array | None, str, float] | None:
-        """Scale, what the variance is of, and epsilon, of ``scale / sqrt(variance + epsilon)``."""
-        for inverse, scale in (*self._with_constant(name, "Mul"), (name, None)):
-            found = self._deviation(self._inverted(inverse))
+    def _scaled_inverse(self, name: str) -> tuple[Array | None, Deviation] | None:
+        """Scale and deviation, of ``scale / deviation``."""
+        for inverse, scale in (*self._with_weights(name, "Mul"), (name, None)):
+            found = self._deviations.inverse(inverse)
             if found is not None:
-                return scale, *found
+                return scale, found
         return None
 
-    def _deviation(self, name: str) -> tuple[str, float] | None:
-        """What is squared, and epsilon, of ``sqrt(mean(x x) + epsilon)``."""
-        root = self._makers.get(name)
-        if root is None or not (root.op_type == "Sqrt" or (root.op_type == "Pow" and self._is(root.input[1], 0.5))):
-            return None
-        for variance, epsilon in self._with_constant(root.input[0], "Add"):
-            squared = self._squared(self._mean_of(variance))
-            if squared and epsilon.size == 1:
-                return squared, float(epsilon.reshape(()))
-        return None
-
-    def _quotients(self, name: str) -> Iterator[tuple[str, str]]:
+    def _quotients(self, name: str) -> Iterator[tuple[str, Deviation | None]]:
         """What is divided and what by, however it is written."""
-        node = self._makers.get(name)
-        if node is not None and node.op_type == "Div":
-            yield node.input[0], node.input[1]
-        for value, factor in self._pairs(name, "Mul"):
-            yield value, self._inverted(factor)
+        node = self._makers.of(name, "Div")
+        if node is not None:
+            yield str(node.input[0]), self._deviations.found(node.input[1])
+        for value, factor in self._makers.pairs(name, "Mul"):
+            yield value, self._deviations.inverse(factor)
 
-    def _inverted(self, name: str) -> str:
-        """What a tensor is one divided by; "" for others."""
-        node = self._makers.get(name)
-        if node is not None and node.op_type == "Reciprocal":
-            return str(node.input[0])
-        return str(node.input[1]) if node is not None and node.op_type == "Div" and self._is(node.input[0], 1) else ""
-
-    def _squared(self, name: str) -> str:
-        node = self._makers.get(name)
-        if node is None:
-            return ""
-        by_itself = node.op_type == "Mul" and node.input[0] == node.input[1]
-        return str(node.input[0]) if by_itself or (node.op_type == "Pow" and self._is(node.input[1], 2)) else ""
-
-    def _centred(self, name: str) -> str | None:
-        """What a tensor is, with its mean taken off."""
-        node = self._makers.get(name)
-        if node is None or node.op_type != "Sub" or not self._is_mean_of(node.input[1], node.input[0]):
-            return None
-        return str(node.input[0])
-
-    def _is_mean_of(self, name: str, value: str) -> bool:
-        return bool(name) and self._mean_of(name) == value
-
-    def _mean_of(self, name: str) -> str:
-        """Of what a tensor is the mean along the last axis, which is kept; "" for others."""
-        node = self._makers.get(name)
-        if node is None or node.op_type != "ReduceMean":
-            return ""
-        attributes = attributes_of(node)
-        axes = self._array(node.input[1]) if len(node.input) > 1 else attributes.get("axes")
-        rank = len(self._sizes.get(node.input[0], ()))
-        last = axes is not None and rank and [int(each) % rank for each in axes] == [rank - 1]
-        return str(node.input[0]) if last and attributes.get("keepdims", 1) else ""
-
-    def _with_constant(self, name: str, operator: str) -> Iterator[tuple[str, Array]]:
+    def _with_weights(self, name: str, operator: str) -> Iterator[tuple[str, Array]]:
         """The other side, and the constant."""
-        for value, other in self._pairs(name, operator):
-            array = self._constant(other)
-            if array is not None:
-                yield value, array
+        for value, other in self._makers.pairs(name, operator):
+            weights = self._weights(other)
+            if weights is not None:
+                yield value, weights
 
-    def _pairs(self, name: str, operator: str) -> Iterator[tuple[str, str]]:
-        """Both inputs of the node that makes a tensor, in both orders."""
-        node = self._makers.get(name)
-        if node is not None and node.op_type == operator:
-            yield node.input[0], node.input[1]
-            yield node.input[1], node.input[0]
-
-    def _constant(self, name: str) -> Array | None:
-        """A number, or one of each column: [columns]."""
-        array = self._array(name)
-        if array is None or array.size not in (1, *array.shape[-1:]):
+    def _weights(self, name: str) -> Array | None:
+        """A number, or one for each place along the axis of weights: [weights]."""
+        array = self._makers.array(name)
+        if array is None or array.ndim > len(self._size):
             return None
-        return array.reshape(-1 if array.size > 1 else ())
-
-    def _array(self, name: str) -> Array | None:
-        tensor = self._constants.get(name)
-        return None if tensor is None else onnx.numpy_helper.to_array(tensor)
-
-    def _is(self, name: str, number: float) -> bool:
-        array = self._array(name)
-        return array is not None and array.size == 1 and float(array.reshape(())) == number
+        if array.size == 1:
+            return array.reshape(())
+        aligned = (1,) * (len(self._size) - array.ndim) + array.shape
+        return array.reshape(-1) if array.size == aligned[self._along.weighted] else None

@@ -61,7 +61,7 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     drop_empty_parts(folded.graph, facts.dims)
     write_out_paddings(folded.graph, facts.dims)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
-    restore_layer_norms(folded.graph, facts.constants, facts.dims, facts.types)
+    restore_layer_norms(folded.graph, facts.constants, facts.dims, facts.types, on_cpu=on_cpu)
     if on_cpu:
         restore_group_norms(folded.graph, facts.constants, facts.dims, facts.types)
         lift_signals(folded.graph, facts.constants, facts.dims, facts.opset)

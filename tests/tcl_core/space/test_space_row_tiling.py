@@ -16,7 +16,9 @@ from tvm import te, topi
 from tvm.s_tir.schedule import ScheduleError
 
 from tcl_core.domain import Candidate, Replay, Task
+from tcl_core.network.kernels.channel_norms import channel_norm_kernel
 from tcl_core.network.kernels.softmax import softmax_kernel
+from tcl_core.network.relax_graph.norms import DeviationNorm
 from tcl_core.space import recipes
 from tcl_core.space.design_space import DesignSpace
 from tests.tcl_core.conftest import CPU_TARGET
@@ -46,11 +48,26 @@ def plain_softmax(columns: int) -> Task:
     return task_of("softmax", [data, topi.nn.fast_softmax(data)])
 
 
+def channel_norm(shape: tuple[int, ...], *, in_blocks: bool) -> Task:
+    kernel = channel_norm_kernel(DeviationNorm(epsilon=1e-5), shape, in_blocks=in_blocks)
+    module = tvm.IRModule({"main": kernel.with_attr("global_symbol", "main")})
+    return replace(layer_norm(), key="channel norm", module_json=tvm.ir.save_json(module))
+
+
+PICTURE = (2, 4, 3, 5, 8)
+"""[batch, chunks, height, width, lanes]."""
+
+
 KERNELS: dict[str, tuple[Callable[[], Task], list[tuple[int, ...]]]] = {
     "layer norm": (layer_norm, [(1, ROWS, COLUMNS), (COLUMNS,), (COLUMNS,)]),
     "root mean square": (root_mean_square, [(ROWS, COLUMNS), (COLUMNS,)]),
     "softmax": (softmax, [(1, 3, 4, COLUMNS)]),
     "layer norm of no whole vectors": (partial(layer_norm, 100), [(1, ROWS, 100), (100,), (100,)]),
+    "channel norm": (partial(channel_norm, PICTURE, in_blocks=True), [PICTURE, (32,), (32,)]),
+    "channel norm of few lanes": (
+        partial(channel_norm, (1, 8, 3, 5, 4), in_blocks=True),
+        [(1, 8, 3, 5, 4), (32,), (32,)],
+    ),
     "softmax of no whole vectors": (partial(plain_softmax, 77), [(1, 3, 4, 77)]),
     "softmax of a vector and a half": (partial(plain_softmax, 12), [(1, 3, 4, 12)]),
     "softmax of less than a vector": (partial(plain_softmax, 5), [(1, 3, 4, 5)]),
@@ -114,6 +131,37 @@ def test_all_of_a_row_is_computed_beside_it(kind: str) -> None:
     assert len(outermost) == 1
 
 
+def test_rows_come_out_of_blocks() -> None:
+    """Rows of channels: the result has another shape than what is read."""
+    task = channel_norm(PICTURE, in_blocks=False)
+    generator = np.random.default_rng(0)
+    picture = tvm.runtime.tensor(generator.standard_normal(PICTURE).astype(np.float32))
+    weights = [tvm.runtime.tensor(generator.standard_normal(32).astype(np.float32)) for _ in range(2)]
+    space = DesignSpace(task, CPU_TARGET)
+    ((shared,),) = (sketch.domains for sketch in space.sketches)
+    results = []
+    for module in (task.module_json, *(_replayed(space, task, value) for value in shared.values)):
+        result = tvm.runtime.tensor(np.zeros((2, 3, 5, 32), np.float32))
+        tvm.compile(tvm.ir.load_json(module), tvm.target.Target(json.loads(CPU_TARGET)))(picture, *weights, result)
+        results.append(result.numpy())
+    assert len(results) == 1 + len(shared.values) > 2
+    np.testing.assert_allclose(results[1:], np.broadcast_to(results[0], (len(results) - 1, 2, 3, 5, 32)), rtol=1e-4)
+
+
+def _replayed(space: DesignSpace, task: Task, shared: tuple[int, ...]) -> str:
+    replay = space.replay(Candidate(task.key, 0, (shared,)))
+    assert isinstance(replay, Replay)
+    return replay.module_json
+
+
+def sums_of_columns() -> Task:
+    """Of as many columns as the rows that they are added to have."""
+    data, row = te.placeholder((3, 5, COLUMNS), name="data"), te.placeholder((3, COLUMNS), name="row")
+    along = te.reduce_axis((0, 5), name="along")
+    total = te.compute((3, COLUMNS), lambda i, j: te.sum(data[i, along, j], axis=along), name="total")
+    return task_of("columns", [data, row, te.compute((3, COLUMNS), lambda i, j: total[i, j] * row[i, j], name="out")])
+
+
 def over_rows() -> Task:
     data = te.placeholder((ROWS, COLUMNS), name="data")
     return task_of("over rows", [data, topi.nn.softmax(data, axis=0)])
@@ -154,7 +202,7 @@ def nothing_summed() -> Task:
     return task_of("plain", [data, topi.exp(data)])
 
 
-@pytest.mark.parametrize("make", [over_rows, nothing_summed])
+@pytest.mark.parametrize("make", [over_rows, sums_of_columns, nothing_summed])
 def test_other_kernels_are_left_to_other_rules(make: Callable[[], Task]) -> None:
     task = make()
     stock = DesignSpace(task, CPU_TARGET, stock=True)
