@@ -47,6 +47,8 @@ class Barriers:
             if _name(call) == "concat":
                 # From the front: counted from the back, `ConvertLayout` takes the lanes of a block for the columns.
                 return relax.op.concat(arguments[0], _axis(call))
+            if _name(call) == "split":
+                return relax.op.split(arguments[0], len(call.ty.fields), axis=1)
             return relax.Call(call.op, arguments, call.attrs, call.ty_args)
         self._hidden.append(call)
         return relax.op.call_pure_packed(f"{_HIDDEN}{len(self._hidden) - 1}", *call.args, ty_args=call.ty)
@@ -102,6 +104,8 @@ def _is_safe(call: Any, arguments: Sequence[Any], block: Callable[[int], int]) -
         return bool(rank) and call.attrs.axis is not None and all(int(axis) % rank > 1 for axis in call.attrs.axis)
     if name == "concat":
         return _fills(call, block)
+    if name == "split":
+        return _is_even(call, block)
     return name in _LAYOUT_AWARE
 
 
@@ -127,6 +131,15 @@ def _fills(call: Any, block: Callable[[int], int]) -> bool:
     shapes = [static_shape(each) for each in (*getattr(call.args[0], "fields", ()), call)]
     blocks = {block(shape[1]) if shape is not None and len(shape) == _PICTURES else 0 for shape in shapes}
     return len(blocks) == 1 and 0 not in blocks
+
+
+def _is_even(call: Any, block: Callable[[int], int]) -> bool:
+    """Whether a split takes a picture's channels apart into as many each, of blocks like those of the whole."""
+    shape = static_shape(call.args[0])
+    if shape is None or len(shape) != _PICTURES or int(call.attrs.axis) % _PICTURES != 1:
+        return False
+    parts = {int(part.shape.values[1]) for part in call.ty.fields}
+    return len(parts) == 1 and 0 != block(shape[1]) == block(*parts)
 
 
 _LAYOUT_AWARE = frozenset({

@@ -53,6 +53,7 @@ from tcl_core.network.kernels.winograd import (
 )
 from tcl_core.network.layouts.barriers import Barriers
 from tcl_core.network.layouts.channels import fill_vectors
+from tcl_core.network.layouts.parts import cut_blocks
 from tcl_core.network.layouts.pixels import normalise_in_blocks
 from tcl_core.network.layouts.spellings import spell_out_operators
 from tcl_core.network.quantization import byte_convolutions
@@ -89,7 +90,7 @@ def block_convolutions(module: Any, lanes: int, *, winograd: bool, exact: bool) 
     # A scalar constant behind a variable counts as a tensor of another rank, and ends the layout's way.
     converted = _converted(inline_constants(module), lanes)
     # What two operators read is transformed for each of them.
-    shared = relax.transform.EliminateCommonSubexpr()(fold_constants(converted))
+    shared = cut_blocks(relax.transform.EliminateCommonSubexpr()(fold_constants(converted)))
     if not exact:
         shared = normalise_in_blocks(shared)
     laid, byte = shared, data_bytes(Target.current())

@@ -22,12 +22,38 @@ from tcl_core.network.relax_graph.rewriting import bindings, op_name, readers_of
 _TAKE = "relax.take"
 _SPLIT = "relax.split"
 _SLICE = "relax.strided_slice"
+_BLOCKED = 5
+"""Rank of [batch, chunks of channels, height, width, lanes], and of volumes."""
 _MOVEMENTS = frozenset(f"relax.{name}" for name in ("expand_dims", "permute_dims", "reshape", "squeeze"))
 
 
 def move_parts(module: Any) -> Any:
     """The relax module with such parts cut from chains of their own."""
     return relax.transform.DeadCodeElimination()(rewritten(module, _Parts(module)))
+
+
+def cut_blocks(module: Any) -> Any:
+    """The relax module with slices in the place of splits of blocked pictures, and of volumes.
+
+    A split is a kernel of its own that writes all of its parts; a slice is fused with what reads it.
+    """
+    return relax.transform.DeadCodeElimination()(rewritten(module, _Blocks(module)))
+
+
+@mutator
+class _Blocks(PyExprMutator):  # type: ignore[misc]  # tvm has no types
+    def __init__(self, module: Any) -> None:
+        super().__init__(module)
+        self._values: dict[Any, Any] = dict(bindings(module))
+
+    def visit_tuple_getitem_(self, op: Any) -> Any:
+        split: Any = self._values.get(op.tuple_value)
+        bounds = _bounds(split)
+        if bounds is None or int(split.args[0].ty.ndim) != _BLOCKED:
+            return super().visit_tuple_getitem_(op)
+        axis = _axis(split)
+        begin, end = bounds[op.index : op.index + 2]
+        return relax.op.strided_slice(self.visit_expr(split.args[0]), axes=[axis], begin=[begin], end=[end])
 
 
 @mutator
@@ -51,7 +77,7 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
 
     def visit_tuple_getitem_(self, op: Any) -> Any:
         split: Any = self._values.get(op.tuple_value)
-        bounds = self._bounds(split)
+        bounds = _bounds(split)
         if bounds is None or split.args[0] not in self._in_parts:
             return super().visit_tuple_getitem_(op)
         return self._cut(split.args[0], _axis(split), bounds[op.index], bounds[op.index + 1])
@@ -61,7 +87,7 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if op_name(self._values.get(whole)) not in _MOVEMENTS:
             return False
         taken = sum(self._index(reader) is not None or _is_slice(reader) for reader in readers)
-        split = sum(self._bounds(reader) is not None for reader in readers)
+        split = sum(_bounds(reader) is not None for reader in readers)
         return (taken > 1 or split > 0) and taken + split == len(readers)
 
     def _index(self, call: Any) -> int | None:
@@ -74,14 +100,6 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         extent = shape[_axis(call)]
         return int(index) % extent if -extent <= int(index) < extent else None
 
-    def _bounds(self, call: Any) -> list[int] | None:
-        """Where the parts of a split begin, and where the last one ends; None for all other calls."""
-        if op_name(call) != _SPLIT or static_shape(call.args[0]) is None:
-            return None
-        if not isinstance(call.ty, relax.TupleType):  # of a single part
-            return None
-        return [0, *accumulate(int(part.shape.values[_axis(call)]) for part in call.ty.fields)]
-
     def _cut(self, whole: Any, axis: int, begin: int, end: int) -> Any:
         """A part of what a chain of movements makes, the chain made anew from where it begins."""
         moved = self.builder_.emit(self._moved(whole))
@@ -93,6 +111,15 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return self.visit_expr(variable)
         behind = self.builder_.emit(self._moved(call.args[0]))
         return relax.Call(call.op, [behind, *call.args[1:]], call.attrs, call.ty_args)
+
+
+def _bounds(call: Any) -> list[int] | None:
+    """Where the parts of a split begin, and where the last one ends; None for all other calls."""
+    if op_name(call) != _SPLIT or static_shape(call.args[0]) is None:
+        return None
+    if not isinstance(call.ty, relax.TupleType):  # of a single part
+        return None
+    return [0, *accumulate(int(part.shape.values[_axis(call)]) for part in call.ty.fields)]
 
 
 def _is_slice(call: Any) -> bool:

@@ -85,3 +85,67 @@ def test_a_split_into_a_single_part_is_no_hindrance(tools: Any, sizes: list[int]
     weights = [tools.tensor("by_head", np.array([4, 6, 6])), tools.tensor("sizes", np.array(sizes))]
     outputs = [tools.value(f"{name}.y", None) for name in names]
     tools.compared(tools.save(tools.model(nodes, [tools.value("x", SHAPE)], outputs, weights)))
+
+
+def chunks(tools: Any, channels: list[int], *, axis: int = 1) -> Path:
+    """A convolution's results in parts of so many channels, multiplied with each other's, and two more convolutions."""
+    generator = np.random.default_rng(0)
+
+    def kernel(name: str, out: int, inside: int) -> Any:
+        return tools.tensor(name, (generator.standard_normal((out, inside, 1, 1)) / inside).astype(np.float32))
+
+    names = [f"part{at}" for at in range(len(channels))]
+    nodes = [
+        tools.node("Conv", ["x", "v"], ["made"]),
+        tools.node("Split", ["made", "sizes"], names, axis=axis),
+        *(tools.node("Conv", [name, f"w.{name}"], [f"y.{name}"]) for name in names),
+        tools.node("Sum", [f"y.{name}" for name in names], ["y"]),
+    ]
+    weights = [kernel("v", sum(channels), 16), tools.tensor("sizes", np.array(channels, np.int64))]
+    weights += [kernel(f"w.{name}", 16, each) for name, each in zip(names, channels, strict=True)]
+    inputs, outputs = [tools.value("x", (1, 16, 4, 4))], [tools.value("y", None)]
+    return Path(tools.save(tools.model(nodes, inputs, outputs, weights)))
+
+
+@pytest.mark.parametrize("axis", [1, -3])
+@pytest.mark.parametrize("channels", [[32, 32], [16, 16, 16], [24, 24]])
+def test_channels_are_taken_apart_in_their_blocks(tools: Any, channels: list[int], axis: int) -> None:
+    """As bottlenecks of detectors have it, and simple gates."""
+    network = tools.compared(chunks(tools, channels, axis=axis), 256)
+    names = [task.name for task in network.tasks]
+    assert not any("split" in name for name in names)
+    assert sum("strided_slice" in name for name in names) == len(channels)
+    assert not any("strided_slice" in name and "layout_transform" in name for name in names)
+
+
+@pytest.mark.parametrize("channels", [[32, 16], [24, 24], [12, 12], [20, 12]])
+def test_parts_of_other_blocks_end_the_layout(tools: Any, channels: list[int]) -> None:
+    network = tools.compared(chunks(tools, channels), 512)
+    assert any("layout_transform" in task.name and "split" in task.name for task in network.tasks)
+
+
+def test_rows_of_a_blocked_picture_are_taken_apart(tools: Any) -> None:
+    nodes = [
+        tools.node("Conv", ["x", "v"], ["made"]),
+        tools.node("Split", ["made", "sizes"], ["above", "below"], axis=2),
+        tools.node("Concat", ["below", "above"], ["y"], axis=2),
+    ]
+    kernel = np.random.default_rng(0).standard_normal((32, 16, 1, 1)).astype(np.float32)
+    weights = [tools.tensor("v", kernel), tools.tensor("sizes", np.array([2, 2], np.int64))]
+    tools.compared(tools.save(tools.model(nodes, [tools.value("x", (1, 16, 4, 4))], [tools.value("y", None)], weights)))
+
+
+@pytest.mark.parametrize(("axis", "sizes"), [(1, [8, 8]), (1, [4, 12]), (2, [1, 2])])
+def test_volumes_are_cut_where_they_are_split(tools: Any, axis: int, sizes: list[int]) -> None:
+    shape = (1, 16, 3, 4, 4)
+    nodes = [
+        tools.node("Conv", ["x", "v"], ["made"]),
+        tools.node("Split", ["made", "sizes"], ["first", "second"], axis=axis),
+        tools.node("Relu", ["first"], ["y"]),
+        tools.node("Sigmoid", ["second"], ["z"]),
+    ]
+    kernel = np.random.default_rng(0).standard_normal((16, 16, 1, 1, 1)).astype(np.float32)
+    weights = [tools.tensor("v", kernel), tools.tensor("sizes", np.array(sizes, np.int64))]
+    outputs = [tools.value("y", None), tools.value("z", None)]
+    network = tools.compared(tools.save(tools.model(nodes, [tools.value("x", shape)], outputs, weights)))
+    assert sum("strided_slice" in task.name for task in network.tasks) == 2
