@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.relax_graph.constants import constant_array, static_shape
@@ -39,7 +39,7 @@ class Barriers:
         """The relax module with its own operators again."""
         return rewritten(module, _Rewriter(module, self._show))
 
-    def _hide(self, call: Any) -> Any:
+    def _hide(self, call: Any, builder: Any) -> Any:
         if not isinstance(call.op, tvm.ir.Op) or call.op.get_attr("FRelaxInferLayout") is None:
             return call  # `ConvertLayout` gives it plain tensors anyway
         arguments = _aligned(call)
@@ -50,10 +50,14 @@ class Barriers:
             if _name(call) == "split":
                 return relax.op.split(arguments[0], len(call.ty.fields), axis=1)
             return relax.Call(call.op, arguments, call.attrs, call.ty_args)
+        part = _as_part(call, self._block)
+        if part is not None:
+            parts, at = part
+            return relax.TupleGetItem(builder.emit(relax.op.split(call.args[0], parts, axis=1)), at)
         self._hidden.append(call)
         return relax.op.call_pure_packed(f"{_HIDDEN}{len(self._hidden) - 1}", *call.args, ty_args=call.ty)
 
-    def _show(self, call: Any) -> Any:
+    def _show(self, call: Any, _builder: Any) -> Any:
         callee = call.args[0] if getattr(call.op, "name", "") == "relax.call_pure_packed" else None
         name = str(getattr(callee, "global_symbol", ""))
         if not name.startswith(_HIDDEN):
@@ -64,9 +68,9 @@ class Barriers:
 
 @mutator
 class _Rewriter(PyExprMutator):  # type: ignore[misc]  # tvm has no types
-    """Gives every call to a function."""
+    """Gives every call to a function, and the builder for what else it makes of it."""
 
-    def __init__(self, module: Any, change: Callable[[Any], Any]) -> None:
+    def __init__(self, module: Any, change: Callable[[Any, Any], Any]) -> None:
         super().__init__(module)
         self._change = change
 
@@ -74,7 +78,7 @@ class _Rewriter(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         call = super().visit_call_(op)
         if call.ty is None:
             call = self.builder_.normalize(call)
-        return self._change(call)
+        return self._change(call, self.builder_)
 
 
 def _aligned(call: Any) -> list[Any]:
@@ -140,6 +144,31 @@ def _is_even(call: Any, block: Callable[[int], int]) -> bool:
         return False
     parts = {int(part.shape.values[1]) for part in call.ty.fields}
     return len(parts) == 1 and 0 != block(shape[1]) == block(*parts)
+
+
+def _as_part(call: Any, block: Callable[[int], int]) -> tuple[int, int] | None:
+    """In how many parts a picture's channels would be split, and which of them a slice is; None for other calls.
+
+    A layout is moved through a split, not through a slice of blocks (TVM 0.27); `parts.cut_blocks` makes it one again.
+    """
+    shape = static_shape(call.args[0]) if _name(call) == "strided_slice" else None
+    cut = static_shape(call)
+    if shape is None or cut is None or len(shape) != _PICTURES or cut != (shape[0], cut[1], *shape[2:]):
+        return None
+    axes, begins, _, *strides = (_numbers(each) for each in call.args[1:])
+    if axes is None or begins is None or any(set(each or ()) != {1} for each in strides):
+        return None
+    begin = dict(zip((axis % _PICTURES for axis in axes), begins, strict=True)).get(1, 0)
+    begin, size = min(begin + shape[1] if begin < 0 else begin, shape[1]), cut[1]
+    even = size < shape[1] and shape[1] % size == 0 == begin % size
+    return (shape[1] // size, begin // size) if even and 0 != block(shape[1]) == block(size) else None
+
+
+def _numbers(argument: Any) -> list[int] | None:
+    """What a tuple of numbers holds."""
+    fields = list(argument.fields) if isinstance(argument, relax.Tuple) else []
+    known = fields and all(isinstance(each, tirx.IntImm) for each in fields)
+    return [int(each.value) for each in fields] if known else None
 
 
 _LAYOUT_AWARE = frozenset({

@@ -22,8 +22,8 @@ from tcl_core.network.relax_graph.rewriting import bindings, op_name, readers_of
 _TAKE = "relax.take"
 _SPLIT = "relax.split"
 _SLICE = "relax.strided_slice"
-_BLOCKED = 5
-"""Rank of [batch, chunks of channels, height, width, lanes], and of volumes."""
+_PICTURE, _BLOCKED = 4, 5
+"""Ranks of [batch, channels, height, width], and of these in chunks of channels, or of volumes."""
 _MOVEMENTS = frozenset(f"relax.{name}" for name in ("expand_dims", "permute_dims", "reshape", "squeeze"))
 
 
@@ -33,7 +33,7 @@ def move_parts(module: Any) -> Any:
 
 
 def cut_blocks(module: Any) -> Any:
-    """The relax module with slices in the place of splits of blocked pictures, and of volumes.
+    """The relax module with slices in the place of splits of blocked pictures, volumes and even parts of channels.
 
     A split is a kernel of its own that writes all of its parts; a slice is fused with what reads it.
     """
@@ -49,7 +49,7 @@ class _Blocks(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def visit_tuple_getitem_(self, op: Any) -> Any:
         split: Any = self._values.get(op.tuple_value)
         bounds = _bounds(split)
-        if bounds is None or int(split.args[0].ty.ndim) != _BLOCKED:
+        if bounds is None or not (int(split.args[0].ty.ndim) == _BLOCKED or _is_even(split)):
             return super().visit_tuple_getitem_(op)
         axis = _axis(split)
         begin, end = bounds[op.index : op.index + 2]
@@ -111,6 +111,12 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
             return self.visit_expr(variable)
         behind = self.builder_.emit(self._moved(call.args[0]))
         return relax.Call(call.op, [behind, *call.args[1:]], call.attrs, call.ty_args)
+
+
+def _is_even(split: Any) -> bool:
+    """Whether it takes a picture's channels apart into as many each."""
+    sizes = {tuple(int(extent) for extent in part.shape.values) for part in split.ty.fields}
+    return int(split.args[0].ty.ndim) == _PICTURE and _axis(split) == 1 and len(sizes) == 1
 
 
 def _bounds(call: Any) -> list[int] | None:

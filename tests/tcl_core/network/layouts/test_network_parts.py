@@ -121,7 +121,8 @@ def test_channels_are_taken_apart_in_their_blocks(tools: Any, channels: list[int
 @pytest.mark.parametrize("channels", [[32, 16], [24, 24], [12, 12], [20, 12]])
 def test_parts_of_other_blocks_end_the_layout(tools: Any, channels: list[int]) -> None:
     network = tools.compared(chunks(tools, channels), 512)
-    assert any("layout_transform" in task.name and "split" in task.name for task in network.tasks)
+    cut = [task.name for task in network.tasks if "split" in task.name or "strided_slice" in task.name]
+    assert any("layout_transform" in name for name in cut)
 
 
 def test_rows_of_a_blocked_picture_are_taken_apart(tools: Any) -> None:
@@ -149,3 +150,45 @@ def test_volumes_are_cut_where_they_are_split(tools: Any, axis: int, sizes: list
     outputs = [tools.value("y", None), tools.value("z", None)]
     network = tools.compared(tools.save(tools.model(nodes, [tools.value("x", shape)], outputs, weights)))
     assert sum("strided_slice" in task.name for task in network.tasks) == 2
+
+
+def sliced(tools: Any, bounds: list[tuple[int, int]], *, step: int = 1, axis: int = 1) -> Path:
+    """Slices of a convolution's 64 channels, each read by a convolution."""
+    generator = np.random.default_rng(0)
+    nodes = [tools.node("Conv", ["x", "v"], ["made"])]
+    weights = [tools.tensor("v", generator.standard_normal((64, 16, 1, 1)).astype(np.float32))]
+    weights += [tools.tensor(name, np.array([value])) for name, value in (("axis", axis), ("step", step))]
+    for at, (begin, end) in enumerate(bounds):
+        ends = {f"begin{at}": begin, f"end{at}": end}
+        weights += [tools.tensor(name, np.array([value])) for name, value in ends.items()]
+        channels = len(range(64)[begin:end:step])
+        kernel = generator.standard_normal((16, channels, 1, 1)).astype(np.float32) / channels
+        weights.append(tools.tensor(f"w{at}", kernel))
+        nodes += [
+            tools.node("Slice", ["made", *ends, "axis", "step"], [f"part{at}"]),
+            tools.node("Conv", [f"part{at}", f"w{at}"], [f"y{at}"]),
+        ]
+    outputs = [tools.value(f"y{at}", None) for at in range(len(bounds))]
+    return Path(tools.save(tools.model(nodes, [tools.value("x", (1, 16, 4, 4))], outputs, weights)))
+
+
+@pytest.mark.parametrize("bounds", [[(0, 32), (32, 64)], [(16, 32)], [(-16, 2**40)], [(0, 16), (32, 64)]])
+@pytest.mark.parametrize("axis", [1, -3])
+def test_even_slices_of_channels_are_taken_from_the_blocks(
+    tools: Any, bounds: list[tuple[int, int]], axis: int
+) -> None:
+    names = [task.name for task in tools.compared(sliced(tools, bounds, axis=axis)).tasks]
+    assert not any("split" in name for name in names)
+    assert sum("strided_slice" in name for name in names) == len(bounds)
+    assert not any("strided_slice" in name and "layout_transform" in name for name in names)
+
+
+@pytest.mark.parametrize("bounds", [[(0, 48)], [(8, 40)], [(0, 8)], [(0, 64)]])
+def test_other_slices_end_the_layout(tools: Any, bounds: list[tuple[int, int]]) -> None:
+    names = [task.name for task in tools.compared(sliced(tools, bounds)).tasks]
+    assert not any("strided_slice" in name and "layout_transform" not in name for name in names)
+
+
+def test_every_second_channel_is_no_part(tools: Any) -> None:
+    names = [task.name for task in tools.compared(sliced(tools, [(0, 64)], step=2)).tasks]
+    assert any("strided_slice" in name and "layout_transform" in name for name in names)
