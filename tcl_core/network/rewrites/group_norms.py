@@ -84,6 +84,40 @@ def restore_group_norms(
         _restore(node, [value, *names], sizes[norm.input[0]][1:2], norm)
 
 
+def as_group_norm(
+    node: Any, constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]], types: Mapping[str, int]
+) -> tuple[list[Any], list[Any]] | None:
+    """A layer normalisation over all of a sample but its batch as one of a single group, and its new weights.
+
+    Its scale and bias have a number for each pixel, and are a product and a sum behind it, which a layout moves
+    through. As a layer norm it is one row, of which threads share nothing: 64 channels at 56 x 56 pixels 200 us.
+    """
+    value, result = str(node.input[0]), str(node.output[0])
+    size, attributes = sizes.get(value, ()), attributes_of(node)
+    alone = not any(node.output[1:]) and types.get(value) == onnx.TensorProto.FLOAT
+    whole = len(size) > 2 and min(size) > 0 and attributes.get("axis", -1) % len(size) == 1
+    if not (alone and whole) or any(name not in constants for name in node.input[1:] if name):
+        return None
+    parts = [(f"{result}.of_{word}", np.full(size[1], fill, np.float32)) for word, fill in (("scale", 1), ("bias", 0))]
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in parts]
+    last = [("Mul", node.input[1]), *(("Add", name) for name in node.input[2:] if name)]
+    names = [f"{result}.normalised", *(f"{result}.{operator.lower()}" for operator, _ in last[:-1]), result]
+    norm = onnx.helper.make_node(
+        GROUP_NORM,
+        [value, *(name for name, _ in parts)],
+        names[:1],
+        name=node.name,
+        domain=OWN,
+        groups=1,
+        epsilon=attributes.get("epsilon", _EPSILON),
+    )
+    behind = [
+        onnx.helper.make_node(operator, [read, weight], [made], name=f"{node.name}.{operator.lower()}")
+        for (operator, weight), read, made in zip(last, names[:-1], names[1:], strict=True)
+    ]
+    return [norm, *behind], weights
+
+
 def _restore(node: Any, inputs: list[str], groups: tuple[int, ...], norm: Any) -> None:
     """In the place of a node, with the epsilon of another; nothing where the groups are not known."""
     if not groups or groups[0] < 1:

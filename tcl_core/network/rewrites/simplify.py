@@ -30,7 +30,7 @@ from tcl_core.network.recurrence.sequence_lengths import without_recurrence
 from tcl_core.network.rewrites.einsums import as_product
 from tcl_core.network.rewrites.empties import drop_empty_parts
 from tcl_core.network.rewrites.folding import Simplified, fold_constants
-from tcl_core.network.rewrites.group_norms import restore_group_norms
+from tcl_core.network.rewrites.group_norms import as_group_norm, restore_group_norms
 from tcl_core.network.rewrites.layer_norms import restore_layer_norms
 from tcl_core.network.rewrites.padded_windows import without_unread_steps
 from tcl_core.network.rewrites.paddings import write_out_paddings
@@ -212,6 +212,10 @@ def _rewrite_response_norm(node: Any, facts: _Facts) -> _Rewritten:
     return (facts.on_cpu and spell_out_response_norm(node, facts.dims, facts.types)) or ([node], [])
 
 
+def _rewrite_layer_norm(node: Any, facts: _Facts) -> _Rewritten:
+    return (facts.on_cpu and as_group_norm(node, facts.constants, facts.dims, facts.types)) or ([node], [])
+
+
 def _rewrite_equal(node: Any, facts: _Facts) -> _Rewritten:
     """Of truth values: TVM compares these as floats, which LLVM refuses."""
     if any(facts.types.get(name) != onnx.TensorProto.BOOL for name in node.input):
@@ -305,6 +309,7 @@ _REWRITES: dict[str, Callable[[Any, _Facts], _Rewritten]] = {
     "Einsum": _rewrite_einsum,
     "Gather": _rewrite_gather,
     "LRN": _rewrite_response_norm,
+    "LayerNormalization": _rewrite_layer_norm,
     "Conv": _rewrite_convolution,
     "ConvTranspose": _rewrite_transposed,
     "LSTM": _rewrite_recurrent,

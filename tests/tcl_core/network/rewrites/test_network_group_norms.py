@@ -180,3 +180,40 @@ def test_in_opsets_that_never_had_one_it_is_named(tools: Any) -> None:
     model = tools.model(nodes, [tools.value("x", [1, 4, 2])], [tools.value("y", [1, 4, 2])], weights, opset=17)
     with pytest.raises(UserError, match="Node 'norm' uses operator GroupNormalization, which opset 17 does not have"):
         load_network(tools.save(model), NetworkConfig())
+
+
+def layer_normalised(tools: Any, size: list[int], axis: int, *, bias: bool = True) -> Any:
+    generator = np.random.default_rng(0)
+    names = ["scale", "bias"][: 1 + bias]
+    shape = size[axis % len(size) :]
+    weights = [tools.tensor(name, generator.uniform(0.5, 1.5, shape).astype(np.float32)) for name in names]
+    nodes = [
+        tools.node("LayerNormalization", ["x", *names], ["h"], name="norm", axis=axis, epsilon=0.01),
+        tools.node("Relu", ["h"], ["y"]),
+    ]
+    return tools.model(nodes, [tools.value("x", size)], [tools.value("y", None)], weights, opset=17)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("size", "axis"), [([2, 16, 4, 3], 1), ([1, 8, 5], -2), ([2, 6, 4, 3], -3)])
+def test_a_layer_norm_of_whole_samples_is_of_one_group(tools: Any, size: list[int], axis: int, bias: bool) -> None:
+    path = tools.save(layer_normalised(tools, size, axis, bias=bias))
+    simplified = simplify(load_network(path, NetworkConfig()).model, on_cpu=True).model
+    wanted = [(OWN, GROUP_NORM), ("", "Mul"), ("", "Add"), ("", "Relu")]
+    assert [(node.domain, node.op_type) for node in simplified.graph.node] == [
+        each for each in wanted if bias or each[1] != "Add"
+    ]
+    tools.compared(path, 256)
+
+
+@pytest.mark.parametrize(("size", "axis"), [([2, 16, 4, 3], 2), ([2, 16, 4, 3], 0), ([2, 16, 4, 3], -1), ([4, 8], 1)])
+def test_other_layer_norms_stay(tools: Any, size: list[int], axis: int) -> None:
+    path = tools.save(layer_normalised(tools, size, axis))
+    simplified = simplify(load_network(path, NetworkConfig()).model, on_cpu=True).model
+    assert "LayerNormalization" in {node.op_type for node in simplified.graph.node}
+    tools.compared(path, 256)
+
+
+def test_a_layer_norm_for_a_gpu_stays(tools: Any) -> None:
+    model = layer_normalised(tools, [2, 16, 4, 3], 1)
+    assert {node.domain for node in simplify(model).model.graph.node} == {""}
