@@ -80,8 +80,9 @@ def _along_rows(block: Any, shape: tuple[int, ...]) -> bool:
     spatial = [each.var for each in block.iter_vars if each.iter_type == each.DataPar]
     in_lanes = len(spatial) == len(shape) and extents_of(block, "DataPar")[-1] < shape[-1]
     for region in block.reads:
-        *others, last = (range_.min for range_ in region.region)
-        if not (in_lanes and last.same_as(spatial[-1])) and any(reads(others, variable) for variable in summed):
+        read = [range_.min for range_ in region.region]
+        by_lane = in_lanes and read and read[-1].same_as(spatial[-1])
+        if not by_lane and any(reads(read[:-1], variable) for variable in summed):
             return False
     return True
 

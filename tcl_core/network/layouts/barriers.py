@@ -15,6 +15,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from tcl_core.network.layouts.parts import is_even
 from tcl_core.network.relax_graph.constants import constant_array, static_shape
 from tcl_core.network.relax_graph.rewriting import rewritten
 
@@ -109,7 +110,10 @@ def _is_safe(call: Any, arguments: Sequence[Any], block: Callable[[int], int]) -
     if name == "concat":
         return _fills(call, block)
     if name == "split":
-        return _is_even(call, block)
+        shape = static_shape(call.args[0])
+        return (
+            is_even(call) and shape is not None and _alike_in_blocks(shape[1], shape[1] // len(call.ty.fields), block)
+        )
     return name in _LAYOUT_AWARE
 
 
@@ -137,15 +141,6 @@ def _fills(call: Any, block: Callable[[int], int]) -> bool:
     return len(blocks) == 1 and 0 not in blocks
 
 
-def _is_even(call: Any, block: Callable[[int], int]) -> bool:
-    """Whether a split takes a picture's channels apart into as many each, of blocks like those of the whole."""
-    shape = static_shape(call.args[0])
-    if shape is None or len(shape) != _PICTURES or int(call.attrs.axis) % _PICTURES != 1:
-        return False
-    parts = {int(part.shape.values[1]) for part in call.ty.fields}
-    return len(parts) == 1 and 0 != block(shape[1]) == block(*parts)
-
-
 def _as_part(call: Any, block: Callable[[int], int]) -> tuple[int, int] | None:
     """In how many parts a picture's channels would be split, and which of them a slice is; None for other calls.
 
@@ -159,9 +154,14 @@ def _as_part(call: Any, block: Callable[[int], int]) -> tuple[int, int] | None:
     if axes is None or begins is None or any(set(each or ()) != {1} for each in strides):
         return None
     begin = dict(zip((axis % _PICTURES for axis in axes), begins, strict=True)).get(1, 0)
-    begin, size = min(begin + shape[1] if begin < 0 else begin, shape[1]), cut[1]
-    even = size < shape[1] and shape[1] % size == 0 == begin % size
-    return (shape[1] // size, begin // size) if even and 0 != block(shape[1]) == block(size) else None
+    begin, size = max(begin + shape[1] if begin < 0 else begin, 0), cut[1]
+    even = 0 < size < shape[1] and shape[1] % size == 0 == begin % size
+    return (shape[1] // size, begin // size) if even and _alike_in_blocks(shape[1], size, block) else None
+
+
+def _alike_in_blocks(channels: int, part: int, block: Callable[[int], int]) -> bool:
+    """Whether so many of a picture's channels have blocks like those of all of them."""
+    return 0 != block(channels) == block(part)
 
 
 def _numbers(argument: Any) -> list[int] | None:

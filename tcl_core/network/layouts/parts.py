@@ -10,14 +10,14 @@ each reader.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from tcl_core.network.relax_graph.constants import constant_array, static_shape
-from tcl_core.network.relax_graph.rewriting import bindings, op_name, readers_of, rewritten
+from tcl_core.network.relax_graph.rewriting import bindings, calls_any, op_name, readers_of, rewritten
 
 _TAKE = "relax.take"
 _SPLIT = "relax.split"
@@ -37,6 +37,8 @@ def cut_blocks(module: Any) -> Any:
 
     A split is a kernel of its own that writes all of its parts; a slice is fused with what reads it.
     """
+    if not calls_any(module, _SPLIT):
+        return module
     return relax.transform.DeadCodeElimination()(rewritten(module, _Blocks(module)))
 
 
@@ -49,7 +51,7 @@ class _Blocks(PyExprMutator):  # type: ignore[misc]  # tvm has no types
     def visit_tuple_getitem_(self, op: Any) -> Any:
         split: Any = self._values.get(op.tuple_value)
         bounds = _bounds(split)
-        if bounds is None or not (int(split.args[0].ty.ndim) == _BLOCKED or _is_even(split)):
+        if bounds is None or not (int(split.args[0].ty.ndim) == _BLOCKED or is_even(split)):
             return super().visit_tuple_getitem_(op)
         axis = _axis(split)
         begin, end = bounds[op.index : op.index + 2]
@@ -113,10 +115,12 @@ class _Parts(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         return relax.Call(call.op, [behind, *call.args[1:]], call.attrs, call.ty_args)
 
 
-def _is_even(split: Any) -> bool:
-    """Whether it takes a picture's channels apart into as many each."""
-    sizes = {tuple(int(extent) for extent in part.shape.values) for part in split.ty.fields}
-    return int(split.args[0].ty.ndim) == _PICTURE and _axis(split) == 1 and len(sizes) == 1
+def is_even(split: Any) -> bool:
+    """Whether a call takes a picture's channels apart into as many each."""
+    bounds = _bounds(split)
+    if bounds is None or int(split.args[0].ty.ndim) != _PICTURE or _axis(split) != 1:
+        return False
+    return len({end - begin for begin, end in pairwise(bounds)}) == 1
 
 
 def _bounds(call: Any) -> list[int] | None:

@@ -98,7 +98,7 @@ class _Graph:
         """How, what and with which weights a call normalises along the last axis of float32."""
         if op_name(call) == _CALL:
             norm = DeviationNorm.of(self._module[call.args[0]])
-            value, *weights = call.args[1].fields
+            value, *weights = (None,) if norm is None else call.args[1].fields
             return norm, value, tuple(weights)
         if op_name(call) not in {_LAYER_NORM, _RMS_NORM} or str(call.ty.dtype) != "float32":
             return None, None, ()

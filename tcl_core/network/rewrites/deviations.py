@@ -64,9 +64,9 @@ class Makers:
         return node if node is not None and node.op_type in operators else None
 
     def pairs(self, name: str, operator: str) -> Iterator[tuple[str, str]]:
-        """Both inputs of the node that makes a tensor, in both orders."""
+        """Both inputs of the node that makes a tensor of two, in both orders."""
         node = self.of(name, operator)
-        if node is not None:
+        if node is not None and len(node.input) == 2:
             yield node.input[0], node.input[1]
             yield node.input[1], node.input[0]
 
@@ -115,13 +115,14 @@ class Deviations:
         node = self._makers.of(name, "Sub")
         if node is None:
             return None
-        value = self.pictures(node.input[0])
-        return value if value == self.mean_of(node.input[1]) else None
+        return self.pictures(node.input[0]) if self.is_mean(node.input[1], node.input[0]) else None
 
-    def mean_of(self, name: str) -> str:
-        """Of what a tensor is the mean, [kept axes]; "" for others."""
-        of, factor = self._total(self._unexpanded(name))
-        return of if math.isclose(factor, 1) else ""
+    def is_mean(self, name: str, value: str) -> bool:
+        """Whether a tensor is the mean of another along these axes, with axes of one in their place."""
+        name, size = self._unexpanded(name), self._makers.size(value)
+        kept = (*self._kept[:_PICTURE], 1) if self._is_flat(size) else self._kept
+        of, factor = self._total(name) if self._makers.size(name) == kept else ("", 0.0)
+        return math.isclose(factor, 1) and of == self.pictures(value)
 
     def found(self, name: str) -> Deviation | None:
         """The deviation that a tensor is."""
@@ -167,7 +168,7 @@ class Deviations:
         for variance, epsilon in (*self._makers.with_number(self._reshaped(root.input[0]), "Add"), (root.input[0], 0)):
             squares, factor = self._total(variance)
             of = self._squared(squares)
-            if of:
+            if of and factor > 0:
                 return Deviation(of=of, factor=factor, epsilon=epsilon)
         return None
 

@@ -89,7 +89,7 @@ def restore_layer_norms(
         constants: initializers by name.
         sizes: dimensions by tensor.
         types: element types by tensor (`onnx.TensorProto`); others than float32 are left alone.
-        on_cpu: along other axes than the last one, too.
+        on_cpu: along other axes than the last one and by any deviation, too.
     """
     makers = Makers(graph, constants, sizes)
     nodes: list[Any] = []
@@ -99,7 +99,7 @@ def restore_layer_norms(
         if node.op_type in _LAST and types.get(node.output[0]) == onnx.TensorProto.FLOAT:
             made = _restored(graph, node, makers, on_cpu=on_cpu)
         nodes += reversed(made or [node])
-    if len(nodes) > len(graph.node) or any(each.domain == OWN for each in nodes):
+    if any(each.domain == OWN for each in nodes):
         replace_nodes(graph, reversed(nodes))
 
 
@@ -110,7 +110,7 @@ def _restored(graph: Any, node: Any, makers: Makers, *, on_cpu: bool) -> list[An
         return None
     for along in _ways(len(size)) if on_cpu else (_last(len(size)),):
         found = _Norms(makers, size, along).of(node.output[0])
-        if found is not None and makers.size(found.value) == size:
+        if found is not None and makers.size(found.value) == size and (on_cpu or found.is_plain):
             made = _as_nodes(graph, node, found, along, size)
             if made:
                 return made
@@ -130,7 +130,7 @@ def _ways(rank: int) -> Iterator[_Along]:
 
 
 def _as_nodes(graph: Any, node: Any, norm: _Norm, along: _Along, size: tuple[int, ...]) -> list[Any]:
-    """None where no operator is like it."""
+    """Nothing where no operator is like it."""
     # That the variance is `factor` times the mean of squares is a matter of epsilon and scale.
     factor = norm.deviation.factor if norm.is_plain else 1.0
     count = size[along.weighted]
@@ -149,7 +149,7 @@ def _as_nodes(graph: Any, node: Any, norm: _Norm, along: _Along, size: tuple[int
     def along_last(value: str, output: str) -> Any:
         if norm.is_plain and norm.centred:
             return made(LAYER_NORM, value, output, ("scale", "bias"), epsilon=epsilon)
-        if norm.is_plain and norm.bias is None:
+        if norm.is_plain:
             return made(RMS_NORM, value, output, ("scale",), epsilon=epsilon)
         how = {name: getattr(norm.deviation, name) for name in ("factor", "epsilon", "outside", "least")}
         flags = {"centred": int(norm.centred), "about_mean": int(norm.about_mean)}
@@ -234,7 +234,7 @@ class _Norms:
             for value, factor in self._makers.pairs(product, "Mul"):
                 shifted = next((mean for mean, by in self._makers.pairs(shift.input[1], "Mul") if by == factor), "")
                 found = self._scaled_inverse(factor)
-                if not shifted or found is None or self._deviations.mean_of(shifted) != value:
+                if not shifted or found is None or not self._deviations.is_mean(shifted, value):
                     continue
                 scale, deviation = found
                 if deviation.is_plain and self._deviations.centred(deviation.of) == value:

@@ -162,6 +162,15 @@ def sums_of_columns() -> Task:
     return task_of("columns", [data, row, te.compute((3, COLUMNS), lambda i, j: total[i, j] * row[i, j], name="out")])
 
 
+def test_a_number_that_all_rows_are_multiplied_by_is_read_beside_them() -> None:
+    data, by = te.placeholder((ROWS, COLUMNS), name="data"), te.placeholder((), name="by")
+    along = te.reduce_axis((0, COLUMNS), name="along")
+    total = te.compute((ROWS,), lambda i: te.sum(data[i, along] * by(), axis=along), name="total")
+    out = te.compute((ROWS, COLUMNS), lambda i, j: data[i, j] * total[i], name="out")
+    (sketch,) = DesignSpace(task_of("scaled", [data, by, out]), CPU_TARGET).sketches
+    assert len(sketch.domains) == 2  # of lanes, and of rows
+
+
 def over_rows() -> Task:
     data = te.placeholder((ROWS, COLUMNS), name="data")
     return task_of("over rows", [data, topi.nn.softmax(data, axis=0)])

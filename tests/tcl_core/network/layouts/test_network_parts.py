@@ -172,7 +172,7 @@ def sliced(tools: Any, bounds: list[tuple[int, int]], *, step: int = 1, axis: in
     return Path(tools.save(tools.model(nodes, [tools.value("x", (1, 16, 4, 4))], outputs, weights)))
 
 
-@pytest.mark.parametrize("bounds", [[(0, 32), (32, 64)], [(16, 32)], [(-16, 2**40)], [(0, 16), (32, 64)]])
+@pytest.mark.parametrize("bounds", [[(0, 32), (32, 64)], [(16, 32)], [(-16, 2**40)], [(-100, 32)], [(0, 16), (32, 64)]])
 @pytest.mark.parametrize("axis", [1, -3])
 def test_even_slices_of_channels_are_taken_from_the_blocks(
     tools: Any, bounds: list[tuple[int, int]], axis: int

@@ -243,6 +243,33 @@ def test_what_is_none_stays(tools: Any, form: Form, found: list[str]) -> None:
     agree(tools, model)
 
 
+def test_a_mean_without_its_axis_meets_another(tools: Any) -> None:
+    """Of as many rows as columns: what is taken off a column is the mean of a row."""
+    new = graph((4, 4))
+    off = new("Sub", "x", new.mean("x", keepdims=0))
+    model = new.model(new("Div", off, new("Sqrt", new("Add", variance(new, off), "epsilon"))))
+    assert norms(model) == [RMS_NORM]
+    agree(tools, model)
+
+
+@pytest.mark.parametrize("others", [(), ("bias", "scale")], ids=["alone", "of three"])
+def test_a_maximum_of_other_than_two_is_no_least(tools: Any, others: tuple[str, ...]) -> None:
+    new = graph()
+    total = new("ReduceL2", "x", axes=[1], keepdims=1)
+    least = (new.constant(np.float32(1e-12)), *others) if others else ()
+    model = new.model(new("Div", "x", new("Max", total, *least)))
+    assert norms(model) == []
+    agree(tools, model)
+
+
+def test_a_root_of_less_than_nothing_is_none(tools: Any) -> None:
+    new = graph()
+    squares = new("Mul", variance(new, "x", 1), new.constant(np.float32(-1)))
+    model = new.model(new("Div", "x", new("Sqrt", new("Add", squares, new.constant(np.float32(100))))))
+    assert norms(model) == []
+    agree(tools, model)
+
+
 def test_an_axis_that_passes_another_is_none(tools: Any) -> None:
     """The deviations of rows by those of columns, of pictures as wide as high."""
     new = graph((2, CHANNELS, EDGE, EDGE))
@@ -253,7 +280,8 @@ def test_an_axis_that_passes_another_is_none(tools: Any) -> None:
     agree(tools, model)
 
 
-def test_another_target_keeps_those_of_channels() -> None:
+@pytest.mark.parametrize("form", [convnext, of_columns], ids=lambda form: form.__name__)
+def test_another_target_keeps_those_of_channels_and_of_other_deviations(form: Form) -> None:
     new = graph()
-    model = new.model(convnext(new))
+    model = new.model(form(new))
     assert OWN not in {domain for domain, _ in operators(model, on_cpu=False)}
