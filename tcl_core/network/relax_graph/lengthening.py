@@ -90,9 +90,11 @@ class Lengthener(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         if len(found) != 1:
             return None
         (behind,) = found
+        extents = [shape[behind] if len(shape) >= -behind else 1 for shape in shapes]
         arguments = []
-        for argument, shape in zip(call.args, shapes, strict=True):
-            broadcast = not shape or len(shape) < -behind or shape[behind] == 1
+        for argument, shape, extent in zip(call.args, shapes, extents, strict=True):
+            # Where there is no more than one anyway, one that is longer is broadcast to by the others.
+            broadcast = extent == 1 and not (argument in self.axes and max(extents) == 1)
             if not (broadcast or argument in self.axes or fits(argument)):
                 return None
             arguments.append(() if broadcast else (len(shape) + behind,))

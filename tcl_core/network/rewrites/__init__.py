@@ -7,7 +7,7 @@ module              what it does
 ``old_axes``        axes that old opsets count from behind, from the front           (onnx)
 ``standard_pairs``  onnxruntime's own pairs of quantisation as the standard's        (onnx)
 ``pools``           pools that round their sizes up, without windows in the padding  (onnx)
-``rounded_scales``  resizes by scales that inference misreads, by sizes      (onnx)
+``rounded_scales``  resizes by scales that inference misreads, by sizes          (onnx)
 ``folding``         constant folding                                                 (onnx, onnxruntime)
 ``simplify``        that and a few rewrites, before the import                       (onnx)
 ``products``        matrix products in the rank of what they read                    (onnx)

@@ -8,7 +8,7 @@ of one channel, and `norms` has a way for these in which their layout need not c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -17,14 +17,13 @@ import onnx.helper
 import onnx.numpy_helper
 
 from tcl_core.network.onnx_graph.nodes import GROUP_NORM, OWN, attributes_of
+from tcl_core.network.onnx_graph.origins import Array, Origins
 from tcl_core.network.onnx_graph.stand_in import New, Stays
 
 _BY_CHANNEL: Final = 21
 """Opset before which scale and bias are of groups, not of channels; the standard withdrew the operator there."""
 _EPSILON = 1e-5
 _INSTANCES = "InstanceNormalization"
-_Found = tuple[Any, Any] | None
-"""What a node computes its result from: another node, and a constant."""
 
 
 def group_norm(new: New) -> None:
@@ -62,7 +61,7 @@ def restore_group_norms(
         sizes: dimensions by tensor.
         types: element types by tensor (`onnx.TensorProto`); others than float32 are left alone.
     """
-    makers = {output: node for node in graph.node for output in node.output}
+    origins = Origins(graph, constants, sizes)
     # Backwards: the instance normalisation inside of one is met after it.
     for node in reversed(graph.node):
         if types.get(node.output[0]) != onnx.TensorProto.FLOAT:
@@ -70,18 +69,13 @@ def restore_group_norms(
         if node.op_type == _INSTANCES:
             _restore(node, list(node.input), sizes.get(node.input[0], ())[1:2], node)
             continue
-        shifted = _with_constant(node, "Add", makers, constants)
-        scaled = _with_constant(shifted[0], "Mul", makers, constants) if shifted else None
-        if shifted is None or scaled is None:
+        found = _scaled_and_shifted(node.output[0], origins)
+        if found is None:
             continue
-        normalised = _normalised(scaled[0], makers, constants, sizes)
-        parts = [_by_channel(constant, sizes.get(node.output[0], ())) for constant in (scaled[1], shifted[1])]
-        if normalised is None or any(part is None for part in parts):
-            continue
-        value, norm = normalised
+        value, norm, parts = found
         names = [f"{node.output[0]}.{word}" for word in ("by_scale", "by_bias")]
         graph.initializer.extend(map(onnx.numpy_helper.from_array, parts, names))
-        _restore(node, [value, *names], sizes[norm.input[0]][1:2], norm)
+        _restore(node, [value, *names], origins.size(norm.input[0])[1:2], norm)
 
 
 def as_group_norm(
@@ -130,33 +124,41 @@ def _restore(node: Any, inputs: list[str], groups: tuple[int, ...], norm: Any) -
     )
 
 
-def _with_constant(node: Any, operator: str, makers: Mapping[str, Any], constants: Mapping[str, Any]) -> _Found:
-    if node.op_type != operator:
-        return None
-    for value, other in (node.input, node.input[::-1]):
-        if other in constants and value in makers:
-            return makers[value], onnx.numpy_helper.to_array(constants[other])
+def _scaled_and_shifted(name: str, origins: Origins) -> tuple[str, Any, list[Array]] | None:
+    """The input of a disguise that ends with a tensor, the normalisation inside, and scale and bias: [channels]."""
+    size = origins.size(name)
+    for scaled, bias in _with_channels(name, "Add", size, origins):
+        for restored, scale in _with_channels(scaled, "Mul", size, origins):
+            found = _normalised(restored, origins)
+            if found is not None:
+                return *found, [scale, bias]
     return None
 
 
-def _normalised(
-    node: Any, makers: Mapping[str, Any], constants: Mapping[str, Any], sizes: Mapping[str, tuple[int, ...]]
-) -> tuple[str, Any] | None:
-    """The input, and the normalisation that stands between two reshapes of which `node` is the last."""
-    norm = makers.get(node.input[0]) if node.op_type == "Reshape" else None
-    if norm is None or norm.op_type != _INSTANCES:
+def _with_channels(name: str, operator: str, size: tuple[int, ...], origins: Origins) -> Iterator[tuple[str, Array]]:
+    """The other side, and the constant, where that has a number for each channel."""
+    for value, other in origins.pairs(name, operator):
+        array = origins.array(other)
+        channels = None if array is None else _by_channel(array, size)
+        if channels is not None:
+            yield value, channels
+
+
+def _normalised(name: str, origins: Origins) -> tuple[str, Any] | None:
+    """The input, and the normalisation that stands between two reshapes of which the last makes a tensor."""
+    last = origins.of(name, "Reshape")
+    norm = origins.of(last.input[0], _INSTANCES) if last is not None else None
+    first = origins.of(norm.input[0], "Reshape") if norm is not None else None
+    if norm is None or first is None:
         return None
-    first = makers.get(norm.input[0])
-    if first is None or first.op_type != "Reshape":
-        return None
-    size, grouped = sizes.get(first.input[0], ()), sizes.get(norm.input[0], ())
-    kept = size == sizes.get(node.output[0]) and len(size) > 2 and len(grouped) == 3 and grouped[0] == size[0]
-    wanted = ((norm.input[1], 1), (norm.input[2], 0))
-    plain = all(name in constants and (onnx.numpy_helper.to_array(constants[name]) == of).all() for name, of in wanted)
+    size, grouped = origins.size(first.input[0]), origins.size(norm.input[0])
+    kept = size == origins.size(name) and len(size) > 2 and len(grouped) == 3 and grouped[0] == size[0]
+    weights = [origins.array(each) for each in norm.input[1:]]
+    plain = all(array is not None and (array == of).all() for array, of in zip(weights, (1, 0), strict=True))
     return (first.input[0], norm) if kept and plain and size[1] % grouped[1] == 0 else None
 
 
-def _by_channel(array: Any, size: tuple[int, ...]) -> Any | None:
+def _by_channel(array: Array, size: tuple[int, ...]) -> Array | None:
     """A constant as [channels], where that is how it is broadcast."""
     broadcast = (1,) * (len(size) - array.ndim) + array.shape
     fits = len(size) > 2 and broadcast == (1, size[1], *[1] * (len(size) - 2))

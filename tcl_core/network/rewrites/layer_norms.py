@@ -26,7 +26,8 @@ import onnx.helper
 import onnx.numpy_helper
 
 from tcl_core.network.onnx_graph.nodes import DEVIATION_NORM, GROUP_NORM, LAYER_NORM, OWN, RMS_NORM, replace_nodes
-from tcl_core.network.rewrites.deviations import Array, Deviation, Deviations, Makers
+from tcl_core.network.onnx_graph.origins import Array, Origins
+from tcl_core.network.rewrites.deviations import Deviation, Deviations
 
 _LAST = frozenset({"Add", "Mul", "Div"})
 """Operators that a normalisation may end with."""
@@ -91,26 +92,26 @@ def restore_layer_norms(
         types: element types by tensor (`onnx.TensorProto`); others than float32 are left alone.
         on_cpu: along other axes than the last one and by any deviation, too.
     """
-    makers = Makers(graph, constants, sizes)
+    origins = Origins(graph, constants, sizes)
     nodes: list[Any] = []
     # Backwards: what is a normalisation without its scale and bias is met after the whole of it.
     for node in reversed(graph.node):
         made = None
         if node.op_type in _LAST and types.get(node.output[0]) == onnx.TensorProto.FLOAT:
-            made = _restored(graph, node, makers, on_cpu=on_cpu)
+            made = _restored(graph, node, origins, on_cpu=on_cpu)
         nodes += reversed(made or [node])
     if any(each.domain == OWN for each in nodes):
         replace_nodes(graph, reversed(nodes))
 
 
-def _restored(graph: Any, node: Any, makers: Makers, *, on_cpu: bool) -> list[Any] | None:
+def _restored(graph: Any, node: Any, origins: Origins, *, on_cpu: bool) -> list[Any] | None:
     """What stands in the place of a node that a normalisation ends with; None for others."""
-    size = makers.size(node.output[0])
+    size = origins.size(node.output[0])
     if not size or min(size) < 1:
         return None
     for along in _ways(len(size)) if on_cpu else (_last(len(size)),):
-        found = _Norms(makers, size, along).of(node.output[0])
-        if found is not None and makers.size(found.value) == size and (on_cpu or found.is_plain):
+        found = _Norms(origins, size, along).of(node.output[0])
+        if found is not None and origins.size(found.value) == size and (on_cpu or found.is_plain):
             made = _as_nodes(graph, node, found, along, size)
             if made:
                 return made
@@ -176,9 +177,9 @@ def _as_nodes(graph: Any, node: Any, norm: _Norm, along: _Along, size: tuple[int
 class _Norms:
     """Finds what a tensor is, from its name on backwards."""
 
-    def __init__(self, makers: Makers, size: tuple[int, ...], along: _Along) -> None:
-        self._makers, self._along, self._size = makers, along, size
-        self._deviations = Deviations(makers, size, along.axes)
+    def __init__(self, origins: Origins, size: tuple[int, ...], along: _Along) -> None:
+        self._origins, self._along, self._size = origins, along, size
+        self._deviations = Deviations(origins, size, along.axes)
 
     def of(self, name: str) -> _Norm | None:
         """The normalisation that a tensor is the result of."""
@@ -199,7 +200,7 @@ class _Norms:
             ]
             + [
                 (self._by_deviation(value, self._deviations.inverse(inverse)), scale)
-                for value, factor in self._makers.pairs(name, "Mul")
+                for value, factor in self._origins.pairs(name, "Mul")
                 for inverse, scale in self._with_weights(factor, "Mul")
             ]
         )
@@ -226,13 +227,13 @@ class _Norms:
 
     def _in_two_products(self, name: str) -> _Norm | None:
         """TensorFlow's: the value and its mean are scaled each for itself."""
-        for product, rest in self._makers.pairs(name, "Add"):
-            shift = self._makers.of(rest, "Sub")
+        for product, rest in self._origins.pairs(name, "Add"):
+            shift = self._origins.of(rest, "Sub")
             bias = None if shift is None else self._weights(shift.input[0])
             if shift is None or bias is None:
                 continue
-            for value, factor in self._makers.pairs(product, "Mul"):
-                shifted = next((mean for mean, by in self._makers.pairs(shift.input[1], "Mul") if by == factor), "")
+            for value, factor in self._origins.pairs(product, "Mul"):
+                shifted = next((mean for mean, by in self._origins.pairs(shift.input[1], "Mul") if by == factor), "")
                 found = self._scaled_inverse(factor)
                 if not shifted or found is None or not self._deviations.is_mean(shifted, value):
                     continue
@@ -253,22 +254,22 @@ class _Norms:
 
     def _quotients(self, name: str) -> Iterator[tuple[str, Deviation | None]]:
         """What is divided and what by, however it is written."""
-        node = self._makers.of(name, "Div")
+        node = self._origins.of(name, "Div")
         if node is not None:
             yield str(node.input[0]), self._deviations.found(node.input[1])
-        for value, factor in self._makers.pairs(name, "Mul"):
+        for value, factor in self._origins.pairs(name, "Mul"):
             yield value, self._deviations.inverse(factor)
 
     def _with_weights(self, name: str, operator: str) -> Iterator[tuple[str, Array]]:
         """The other side, and the constant."""
-        for value, other in self._makers.pairs(name, operator):
+        for value, other in self._origins.pairs(name, operator):
             weights = self._weights(other)
             if weights is not None:
                 yield value, weights
 
     def _weights(self, name: str) -> Array | None:
         """A number, or one for each place along the axis of weights: [weights]."""
-        array = self._makers.array(name)
+        array = self._origins.array(name)
         if array is None or array.ndim > len(self._size):
             return None
         if array.size == 1:

@@ -78,9 +78,8 @@ def test_weights_are_laid_out_once_and_data_where_the_layout_changes(tools: Any)
     assert sum(task.weight for task in transforms) == 1  # at the end: the first convolution reads the picture as it is
 
 
-@pytest.mark.parametrize(
-    ("vector_bits", "blocked", "groups"), [(0, True, 1), (512, False, 1), (4096, True, 1), (4096, True, 32)]
-)
+@pytest.mark.parametrize("groups", [1, 32])
+@pytest.mark.parametrize(("vector_bits", "blocked"), [(0, True), (512, False)])
 def test_left_alone(tools: Any, vector_bits: int, blocked: bool, groups: int) -> None:
     network = imported(residual(tools, groups), vector_bits, blocked=blocked)
     assert "conv2d_NCHWc" not in convolutions(network)
