@@ -211,7 +211,14 @@ def nothing_summed() -> Task:
     return task_of("plain", [data, topi.exp(data)])
 
 
-@pytest.mark.parametrize("make", [over_rows, sums_of_columns, nothing_summed])
+def means_of_rows() -> Task:
+    """Results that lie in a row, each of a row of its own."""
+    data = te.placeholder((1, ROWS, COLUMNS), name="data")
+    total = topi.sum(data, axis=2)
+    return task_of("means", [data, te.compute((1, ROWS), lambda *at: total(*at) / COLUMNS, name="mean")])
+
+
+@pytest.mark.parametrize("make", [over_rows, sums_of_columns, means_of_rows, nothing_summed])
 def test_other_kernels_are_left_to_other_rules(make: Callable[[], Task]) -> None:
     task = make()
     stock = DesignSpace(task, CPU_TARGET, stock=True)
