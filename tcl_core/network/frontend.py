@@ -33,7 +33,7 @@ from tcl_core.network.kernels import few_bits
 from tcl_core.network.kernels.regions_of_interest import read_regions
 from tcl_core.network.kernels.scatters import scatter_elements
 from tcl_core.network.onnx_graph.nodes import RECURRENCE
-from tcl_core.network.own_nodes import NORMS, recurrence
+from tcl_core.network.own_nodes import OPERATORS, recurrence
 from tcl_core.network.relax_graph.constants import constant_array
 from tcl_core.network.unrolling.sequences import parts_of
 
@@ -65,7 +65,7 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
         self._polynomials, self._lanes = polynomials, lanes
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
-        known = {RECURRENCE, few_bits.OPERATOR, *NORMS}
+        known = {RECURRENCE, few_bits.OPERATOR, *OPERATORS}
         others = [node for node in graph.node if node.op_type not in known]
         super()._check_for_unsupported_ops(SimpleNamespace(node=others))
 
@@ -80,8 +80,8 @@ class Frontend(ONNXGraphImporter):  # type: ignore[misc]  # tvm has no types
             return recurrence(self.bb, inputs, attrs, polynomials=self._polynomials)
         if op_name == few_bits.OPERATOR:
             return few_bits.few_bits_product(self.bb, inputs, attrs, self._lanes)
-        if op_name in NORMS:
-            return self.bb.normalize(NORMS[op_name](self.bb, *inputs, attrs))
+        if op_name in OPERATORS:
+            return self.bb.normalize(OPERATORS[op_name](self.bb, *inputs, attrs))
         own = super()._convert_operator
         made = _MENDED.get(op_name, _as_it_is)(
             Asked(

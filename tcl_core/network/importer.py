@@ -23,6 +23,7 @@ from tcl_core.errors import NodesRefused, UserError
 from tcl_core.network import operators
 from tcl_core.network.frontend import Frontend
 from tcl_core.network.frontier import proposing_ends
+from tcl_core.network.kernels.adaptive_pools import pool_unequal_windows
 from tcl_core.network.kernels.fast_math import fast_math
 from tcl_core.network.kernels.samples import sample_by_points
 from tcl_core.network.layouts.attention import widen_attention
@@ -266,7 +267,7 @@ def _lowered(module: Any, target: Any, config: NetworkConfig, lanes: int) -> Any
             module = round_by_operator(module)
         if config.fast_math:
             module = fast_math(module, lanes)
-        module = end_before_growth(_LEGALISED(module))
+        module = end_before_growth(_LEGALISED(pool_unequal_windows(module)))
         return fit_for_schedules(_FUSED(module), target)
 
 

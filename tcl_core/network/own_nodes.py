@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax
 
-from tcl_core.network.onnx_graph.nodes import DEVIATION_NORM, GROUP_NORM, LAYER_NORM, RMS_NORM
+from tcl_core.network.onnx_graph.nodes import ADAPTIVE_POOL, DEVIATION_NORM, GROUP_NORM, LAYER_NORM, RMS_NORM
 from tcl_core.network.recurrence.recurrence_kernel import GROUP, Cell, recurrence_kernel
 from tcl_core.network.relax_graph.norms import DeviationNorm
 
@@ -59,10 +59,15 @@ def _group_norm(_builder: Any, value: Any, scale: Any, bias: Any, attrs: Mapping
     )
 
 
-NORMS: dict[str, Callable[..., Any]] = {
+def _adaptive_pool(_builder: Any, picture: Any, attrs: Mapping[str, Any]) -> Any:
+    return relax.op.nn.adaptive_avg_pool2d(picture, tuple(attrs["size"]))
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
     LAYER_NORM: _layer_norm,
     RMS_NORM: _rms_norm,
     DEVIATION_NORM: _deviation_norm,
     GROUP_NORM: _group_norm,
+    ADAPTIVE_POOL: _adaptive_pool,
 }
-"""By name: the builder, value, what it is multiplied by and moved by, and the node's attributes."""
+"""By name: the builder, the node's inputs, and its attributes."""

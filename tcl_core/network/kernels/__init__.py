@@ -14,6 +14,7 @@ module                   what it does
 ``winograd``             3x3 convolutions by fewer products                                       (tvm)
 ``regions``              dilated convolutions without what only meets padding, part by part       (tvm)
 ``channel_norms``        normalisations over the channels of blocked pictures                     (tvm)
+``adaptive_pools``       means over windows of unequal sizes                                      (tvm)
 ``softmax``              softmax with its sums lane by lane                                       (tvm)
 ``fast_math``            polynomials in place of libm calls                                       (tvm)
 ``neighbour_sums``       sums over neighbouring channels, of `LRN`'s band                         (tvm)

@@ -28,7 +28,9 @@ DEVIATION_NORM: Final = "DeviationNorm"
 """Of that domain, over the last axis, by any deviation: value, scale and bias, [columns] both (`layer_norms`)."""
 GROUP_NORM: Final = "GroupNorm"
 """Of that domain: value, scale and bias, [channels] both (`group_norms`)."""
-OWN_OPERATORS: Final = frozenset({RECURRENCE, LAYER_NORM, RMS_NORM, DEVIATION_NORM, GROUP_NORM})
+ADAPTIVE_POOL: Final = "AdaptiveAveragePool"
+"""Of that domain: means of so many rows and columns of windows as `size` says (`adaptive_pools`)."""
+OWN_OPERATORS: Final = frozenset({RECURRENCE, LAYER_NORM, RMS_NORM, DEVIATION_NORM, GROUP_NORM, ADAPTIVE_POOL})
 
 
 def label(node: Any) -> str:

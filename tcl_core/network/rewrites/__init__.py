@@ -18,6 +18,7 @@ module              what it does
 ``interpolations``  linear resizes axis by axis                                      (onnx)
 ``paddings``        pads that the standard leaves to who runs it, written out        (onnx)
 ``padded_windows``  windows without what only meets padding                          (onnx)
+``adaptive_pools``  means over windows of unequal sizes as one operator                (onnx)
 ``group_norms``     group and instance normalisations as one operator                (onnx)
 ``layer_norms``     normalisations that were spelled out as one operator             (onnx)
 ``deviations``      what a tensor is as a mean or a deviation of another             (onnx)

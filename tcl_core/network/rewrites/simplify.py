@@ -27,6 +27,7 @@ from tcl_core.network.onnx_graph.nodes import OWN, STANDARD, has_branches, opset
 from tcl_core.network.onnx_graph.shapes import known_sizes
 from tcl_core.network.onnx_graph.skeleton import without_weights
 from tcl_core.network.recurrence.sequence_lengths import without_recurrence
+from tcl_core.network.rewrites.adaptive_pools import restore_adaptive_pools
 from tcl_core.network.rewrites.einsums import as_product
 from tcl_core.network.rewrites.empties import drop_empty_parts
 from tcl_core.network.rewrites.folding import Simplified, fold_constants
@@ -61,6 +62,7 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     drop_empty_parts(folded.graph, facts.dims)
     write_out_paddings(folded.graph, facts.dims)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
+    restore_adaptive_pools(folded.graph, facts.constants, facts.dims, facts.types)
     restore_layer_norms(folded.graph, facts.constants, facts.dims, facts.types, on_cpu=on_cpu)
     if on_cpu:
         restore_group_norms(folded.graph, facts.constants, facts.dims, facts.types)
