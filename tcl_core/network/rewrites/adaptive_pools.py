@@ -61,10 +61,9 @@ def restore_adaptive_pools(
     finder = _Finder(Origins(graph, constants, sizes))
     floats = [node for node in graph.node if types.get(node.output[0]) == onnx.TensorProto.FLOAT]
     found = {node.output[0]: pooled for node in floats if (pooled := finder.pooled(node)) is not None}
-    pools = ((node, found.get(node.output[0])) for node in graph.node)
-    replace_nodes(
-        graph, chain.from_iterable([node] if pooled is None else _pool(node, *pooled) for node, pooled in pools)
-    )
+    if found:
+        parts = (_pool(node, *found[node.output[0]]) if node.output[0] in found else [node] for node in graph.node)
+        replace_nodes(graph, chain.from_iterable(parts))
 
 
 def _pool(node: Any, windows: _Windows, axes: str) -> list[Any]:
@@ -104,7 +103,7 @@ class _Finder:
         if found is None:
             return None
         windows, axes = found
-        return windows, "".join(axes[axis] for axis in attributes_of(node)["perm"])
+        return windows, _turned(axes, node)
 
     def _mean(self, name: str) -> Iterator[tuple[_Windows, str, Array]]:
         """Of equal windows, and of how many pixels each."""
@@ -162,7 +161,7 @@ class _Finder:
                 return None
             name, axis = str(node.input[0]), int(attributes_of(node).get("axis", 0))
             size = self._origins.size(name)
-            if not size:
+            if min(size, default=0) < 1:
                 return None
             found.append((axis % len(size), int(index) % size[axis]))
         second, first = found
@@ -179,13 +178,13 @@ class _Finder:
         if inner is None:
             return None
         if node.op_type == "Transpose":
-            axes = "".join(inner.axes[axis] for axis in attributes_of(node)["perm"])
-            return replace(inner, axes=axes)
+            return replace(inner, axes=_turned(inner.axes, node))
         mask = self._origins.array(node.input[0])
         # Masks are of the windows alone, which come last.
-        if mask is None or self._origins.number(node.input[1]) != 0 or not inner.axes.endswith(_PARTS) or mask.ndim > 4:
+        if mask is None or self._origins.number(node.input[1]) != 0 or not inner.axes.endswith(_PARTS):
             return None
-        return replace(inner, valid=inner.valid & ~mask)
+        valid = inner.valid & ~mask
+        return replace(inner, valid=valid) if valid.shape == inner.valid.shape else None
 
     def _gathered(self, node: Any) -> _Windows | None:
         """By constant indices of rows and columns, each of which depend on their own axes alone."""
@@ -205,6 +204,10 @@ class _Finder:
         valid = np.ones(indices.shape[:-1], bool)
         picture = str(turned.input[0])
         return _Windows(picture=picture, axes=_PARTS + _PICTURE, rows=rows, columns=columns, valid=valid)
+
+
+def _turned(axes: str, transpose: Any) -> str:
+    return "".join(axes[axis] for axis in attributes_of(transpose).get("perm", range(len(axes))[::-1]))
 
 
 def _without_windows(axes: str) -> str:

@@ -51,8 +51,8 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
 
     Args:
         on_cpu: recurrent nodes become operators of our own (`recurrences`), not their steps, group and instance
-            normalisations one each (`group_norms`), signals are lifted (`signals`), and transposed convolutions become
-            plain ones (`transposed`).
+            normalisations one each (`group_norms`), means over unequal windows, too (`adaptive_pools`), signals are
+            lifted (`signals`), and transposed convolutions become plain ones (`transposed`).
     """
     made = fold_constants(model)
     if made.model is None:
@@ -62,9 +62,9 @@ def simplify(model: Any, *, on_cpu: bool = False) -> Simplified:
     drop_empty_parts(folded.graph, facts.dims)
     write_out_paddings(folded.graph, facts.dims)
     empty = tuple(node.name for node in folded.graph.node if any(0 in facts.dims.get(name, ()) for name in node.output))
-    restore_adaptive_pools(folded.graph, facts.constants, facts.dims, facts.types)
     restore_layer_norms(folded.graph, facts.constants, facts.dims, facts.types, on_cpu=on_cpu)
     if on_cpu:
+        restore_adaptive_pools(folded.graph, facts.constants, facts.dims, facts.types)
         restore_group_norms(folded.graph, facts.constants, facts.dims, facts.types)
         lift_signals(folded.graph, facts.constants, facts.dims, facts.opset)
     _rewrite(folded, facts)

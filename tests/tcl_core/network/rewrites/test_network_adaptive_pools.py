@@ -114,3 +114,9 @@ def test_a_mean_of_other_windows_stays(tools: Any) -> None:
         node.op_type for node in simplify(load_network(path, NetworkConfig()).model, on_cpu=True).model.graph.node
     }
     assert ADAPTIVE_POOL not in operators
+
+
+def test_for_a_gpu_they_stay_gathers(tools: Any) -> None:
+    path = Export(8, 8, 3, 3).saved(tools)
+    operators = {node.op_type for node in simplify(load_network(path, NetworkConfig()).model).model.graph.node}
+    assert ADAPTIVE_POOL not in operators and "GatherND" in operators
