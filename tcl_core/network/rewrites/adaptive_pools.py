@@ -125,8 +125,10 @@ class _Finder:
         windows = self._selected(node.input[0])
         if windows is None or _without_windows(windows.axes) != _POOLED:
             return
-        if counts.size == counts[(0,) * (counts.ndim - 2)].size:
-            yield windows, _POOLED, counts.reshape(counts.shape[-2:])
+        # Of rows, of columns, or of both, as far as they differ.
+        shape = len(windows.rows), len(windows.columns)
+        if counts.ndim <= len(shape) and np.broadcast_shapes(counts.shape, shape) == shape:
+            yield windows, _POOLED, np.broadcast_to(counts, shape)
 
     def _selected(self, name: str) -> _Windows | None:
         """What is gathered by window, where a tensor is the sum of all that it has at each place of the windows."""

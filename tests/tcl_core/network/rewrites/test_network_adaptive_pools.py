@@ -52,7 +52,8 @@ class Export(Graph):
 
     def _summed(self, gathered: str) -> str:
         rows, columns = self._lengths
-        for lengths, behind in ((rows, 2), (columns, 0)):
+        unequal = [(lengths, behind) for lengths, behind in ((rows, 2), (columns, 0)) if len(set(lengths)) > 1]
+        for lengths, behind in unequal:
             mask = np.arange(lengths.max()) >= lengths[:, None]
             filler = np.float32(1 if self._spoil == "filler" else 0)
             gathered = self(
@@ -67,7 +68,8 @@ class Export(Graph):
         total = parts[0]
         for part in parts[1:]:
             total = self("Add", total, part)
-        counts = np.multiply.outer(rows, columns).astype(np.float32)
+        by_row = rows[:, None] if len(set(rows)) > 1 else rows[0]
+        counts = np.asarray(by_row * (columns if len(set(columns)) > 1 else columns[0]), np.float32)
         return self("Div", total, self.constant(counts + 1 if self._spoil == "count" else counts))
 
     def saved(self, tools: Any) -> Path:
@@ -82,8 +84,18 @@ class Export(Graph):
         return Path(tools.save(model))
 
 
-SIZES = [(8, 8, 3, 3), (7, 11, 2, 3), (9, 9, 6, 6), (8, 9, 3, 3), (5, 6, 4, 6), (6, 7, 6, 1)]
-"""Windows that differ both ways, overlap, are equal and overlap, differ one way."""
+SIZES = [
+    (8, 8, 3, 3),
+    (7, 11, 2, 3),
+    (10, 14, 4, 5),
+    (14, 10, 5, 4),
+    (1, 14, 1, 5),
+    (9, 9, 6, 6),
+    (8, 9, 3, 3),
+    (5, 6, 4, 6),
+    (6, 7, 6, 1),
+]
+"""Windows that differ both ways or one way, of pictures and signals; that are equal and overlap."""
 
 
 @pytest.mark.parametrize("size", SIZES)
