@@ -29,6 +29,7 @@ class TunableNetwork(Protocol):
     Attributes:
         module: fused relax `IRModule`.
         simplified: makes the `onnx.ModelProto` that `module` was made from.
+        fold: a relax module with what is computed of its constants alone as constants.
         single: the network in single precision, where `module` is and the network as it was opened is not; or None.
     """
 
@@ -38,6 +39,8 @@ class TunableNetwork(Protocol):
     def module(self) -> Any: ...
     @property
     def simplified(self) -> Callable[[], Any]: ...
+    @property
+    def fold(self) -> Callable[[Any], Any]: ...
     @property
     def tasks(self) -> tuple[Task, ...]: ...
     @property
@@ -111,7 +114,8 @@ def _add_untuned(
 ) -> tuple[str, ...]:
     """The comparison can do without stock TVM where that cannot build the network at all: then with the reason."""
     try:
-        libraries["untuned"] = build_untuned([lambda: model, imported.simplified], platform.target_json)
+        models = [lambda: model, imported.simplified]
+        libraries["untuned"] = build_untuned(models, imported.fold, platform.target_json)
     except UserError as error:
         return (str(error),)
     return ()

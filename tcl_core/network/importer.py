@@ -70,6 +70,7 @@ class ImportedNetwork:
         simplified: makes anew the `onnx.ModelProto` that `module` was made from; the one before, where that has
             operators of ours. It is not kept: it holds all weights once more.
         single: the loaded `onnx.ModelProto` in single precision, where `module` is and that is not (`halves`).
+        fold: a relax module with what is computed of its constants alone as constants (`relax_graph.constants`).
     """
 
     network: Network
@@ -78,6 +79,7 @@ class ImportedNetwork:
     tasks: tuple[Task, ...]
     report: ImportReport
     single: Any = None
+    fold: Callable[[Any], Any] = fold_constants
 
 
 # Networks hold infinities, masks and what a quantiser made of them: what is computed of them is theirs to say.

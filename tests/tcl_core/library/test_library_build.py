@@ -121,10 +121,10 @@ def test_stock_tvm_takes_the_first_model_it_can_import(imported: Any, reference:
     odd.CopyFrom(imported.model)
     odd.graph.node[1].op_type = "NoSuchOperator"
     np.testing.assert_allclose(
-        run(build_untuned([lambda: odd, imported.simplified], TARGET)), reference, rtol=1e-5, atol=1e-6
+        run(build_untuned([lambda: odd, imported.simplified], imported.fold, TARGET)), reference, rtol=1e-5, atol=1e-6
     )
     with pytest.raises(UserError, match="Stock TVM cannot import"):
-        build_untuned([lambda: odd], TARGET)
+        build_untuned([lambda: odd], imported.fold, TARGET)
 
 
 def test_stock_tvm_gathers_as_ever_and_warns_of_nothing(
@@ -132,10 +132,10 @@ def test_stock_tvm_gathers_as_ever_and_warns_of_nothing(
 ) -> None:
     compiled: list[Any] = []
     monkeypatch.setattr(build, "_compile", lambda module, _target: compiled.append(module))
-    build_untuned([imported.simplified], TARGET)
+    build_untuned([imported.simplified], imported.fold, TARGET)
     assert "Warning" not in capfd.readouterr().err
     monkeypatch.setattr(build, "_quiet_take", lambda builder, call: call.op.get_attr("FLegalize")(builder, call))
-    build_untuned([imported.simplified], TARGET)
+    build_untuned([imported.simplified], imported.fold, TARGET)
     assert "Fast mode" in capfd.readouterr().err  # else the work around it can go
     assert tvm_ffi.structural_equal(*compiled)
 
@@ -234,3 +234,16 @@ def test_what_a_contender_returns_is_read_in_order() -> None:
     tensor = SimpleNamespace(numpy=lambda: np.arange(3))
     found = arrays([np.float32(2.0), (tensor, np.ones((2, 2)))])
     assert [array.tolist() for array in found] == [2.0, [0, 1, 2], [[1.0, 1.0], [1.0, 1.0]]]
+
+
+def test_stock_tvm_is_given_constants_that_are_computed(imported: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its pipeline compiles a kernel for each."""
+    compiled: list[Any] = []
+    monkeypatch.setattr(build, "_compile", lambda module, _target: compiled.append(module))
+
+    def fold(module: Any) -> Any:
+        (rows,) = (each for each in module.get_global_vars() if each.name_hint == "main")
+        return tvm.IRModule({rows: module[rows].with_attr("folded", True)})
+
+    build_untuned([imported.simplified], fold, TARGET)
+    assert compiled[0]["main"].attrs["folded"]

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
 
 from tcl_core.network.relax_graph.constants import fold_constants
 
@@ -97,3 +100,40 @@ def test_what_is_asked_of_an_inputs_shape_is_known() -> None:
     script = of_input(extent)
     assert "R.take" not in script
     assert "R.const(3" in script
+
+
+NUMBERED = re.compile(r"(call_tir\(\w+?)\d*(?=,)")
+
+
+def kernels_of(module: Any) -> dict[str, Any]:
+    """A module's functions by name, without what numbers it, which counts those that were folded, too."""
+    of = {variable.name_hint.rstrip("0123456789"): function for variable, function in module.functions_items()}
+    return {
+        name: function if name == "main" else function.without_attr("global_symbol") for name, function in of.items()
+    }
+
+
+def test_what_stock_tvm_makes_of_a_network_is_the_same(tools: Any) -> None:
+    """A gather with its tests of indices, a bias and a transposed weight, folded here first or by its pipeline."""
+    nodes = [
+        tools.node("Conv", ["x", "kernel", "bias"], ["a"]),
+        tools.node("Gather", ["a", "places"], ["b"], axis=1),
+        tools.node("Flatten", ["b"], ["c"]),
+        tools.node("Gemm", ["c", "weight"], ["y"], transB=1),
+    ]
+    random = np.random.default_rng(0)
+    arrays = {"kernel": (4, 3, 1, 1), "bias": (4,), "weight": (5, 8)}
+    weights = [tools.tensor(name, random.standard_normal(shape).astype(np.float32)) for name, shape in arrays.items()]
+    weights.append(tools.tensor("places", np.array(-1)))
+    model = tools.model(nodes, [tools.value("x", [1, 3, 2, 4])], [tools.value("y", [1, 5])], weights)
+    imported = from_onnx(model)
+    folded = fold_constants(imported)
+    assert str(folded).count("R.") < str(imported).count("R.")
+    with tvm.target.Target("llvm"):
+        stock, ours = (relax.get_pipeline("zero")(each) for each in (imported, folded))
+    kernels = [kernels_of(module) for module in (stock, ours)]
+    assert kernels[0].keys() == kernels[1].keys() > {"main", "matmul", "take"}
+    assert all(
+        tvm_ffi.structural_equal(kernel, kernels[1][name]) for name, kernel in kernels[0].items() if name != "main"
+    )
+    assert re.sub(NUMBERED, r"\1", str(stock["main"])) == re.sub(NUMBERED, r"\1", str(ours["main"]))
