@@ -97,8 +97,8 @@ def build_untuned(models: Sequence[Callable[[], Any]], fold: Callable[[Any], Any
 
     Args:
         models: give `onnx.ModelProto`s of the same network to try in turn, the one as it was opened first.
-        fold: computes a relax module's constants. The pipeline compiles a kernel for each of them: 75 s for a pyramid
-            of pools as PyTorch writes it, 42 s for a quantised MobileNetV2, where the same is done in one (Zen 4).
+        fold: computes a relax module's constants. The pipeline compiles a kernel for each: of a pyramid of pools as
+            PyTorch writes it 75 s, where the same constants take one (Zen 4).
 
     Raises:
         UserError: none can be imported and compiled.

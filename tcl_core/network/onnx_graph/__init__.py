@@ -5,7 +5,7 @@ module             what it does
 =================  ================================================================
 ``nodes``          what is asked of nodes wherever a graph is rewritten      (onnx)
 ``maker``          nodes and initializers that stand in for one node         (onnx)
-``origins``        what makes a tensor, followed backwards                     (onnx)
+``origins``        what makes a tensor, followed backwards                   (onnx)
 ``stand_in``       what stands in for a node that is spelled out             (onnx)
 ``bodies``         graphs inside nodes, put in the place of these            (onnx)
 ``functions``      operators that the standard spells out, spelled out       (onnx)

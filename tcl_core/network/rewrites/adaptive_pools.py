@@ -3,7 +3,7 @@
 A picture that is pooled to rows and columns which do not divide it (pyramids of PSPNet and UperNet) is gathered into
 [rows, largest window, columns, largest window] there. Where windows differ, what lies behind a smaller one is masked,
 and every element of a window is gathered once more and added to the others: 400 gathers and sums for a picture of 56 x
-56 in three parts each way, of which TVM made some thirty kernels that took two minutes until all was built.
+56 in three parts each way.
 """
 
 from __future__ import annotations
