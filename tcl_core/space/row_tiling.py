@@ -64,10 +64,9 @@ def find_rows(schedule: Any, registers: Registers) -> Rows | None:
             return None
         if any(mine < own for mine, own in zip(spatial, shape[:-1], strict=False)) or not _along_rows(block, shape):
             return None
+        # A row of its own for each result: MetaSchedule's sketches share these out, and take them apart.
         if summed and spatial == shape and summed[0] > vector:
-            return (
-                None  # a row of its own for each result: MetaSchedule's sketches share these out, and take them apart
-            )
+            return None
         if summed and len(spatial) == rows and summed[0] > vector:
             sums.append(str(block.name_hint))
     if not any(extents_of(block, "CommReduce") for block in others):

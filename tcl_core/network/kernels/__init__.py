@@ -15,6 +15,7 @@ module                   what it does
 ``regions``              dilated convolutions without what only meets padding, part by part       (tvm)
 ``channel_norms``        normalisations over the channels of blocked pictures                     (tvm)
 ``adaptive_pools``       means over windows of unequal sizes                                      (tvm)
+``pool_windows``         which pixels of a row an adaptive pool takes together                    -
 ``softmax``              softmax with its sums lane by lane                                       (tvm)
 ``fast_math``            polynomials in place of libm calls                                       (tvm)
 ``neighbour_sums``       sums over neighbouring channels, of `LRN`'s band                         (tvm)

@@ -12,15 +12,16 @@ from typing import Any
 from tvm import te, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from tcl_core.network.kernels.pool_windows import window
 from tcl_core.network.relax_graph.constants import static_shape
-from tcl_core.network.relax_graph.rewriting import op_name, rewritten
+from tcl_core.network.relax_graph.rewriting import calls_any, op_name, rewritten
 
 _POOL = "relax.nn.adaptive_avg_pool2d"
 
 
 def pool_unequal_windows(module: Any) -> Any:
     """The relax module with adaptive mean pools whose windows are unequal as kernels of ours, in any layout."""
-    return rewritten(module, _Pools(module))
+    return rewritten(module, _Pools(module)) if calls_any(module, _POOL) else module
 
 
 @mutator
@@ -38,11 +39,6 @@ class _Pools(PyExprMutator):  # type: ignore[misc]  # tvm has no types
         return self.builder_.call_te(_means, call.args[0], plane, results, primfunc_name_hint="adaptive_avg_pool2d")
 
 
-def _window(extent: int, results: int, at: Any) -> tuple[Any, Any]:
-    """Where the window of a result begins and where it ends, in a row of so many pixels: as PyTorch has it."""
-    return at * extent // results, ((at + 1) * extent + results - 1) // results
-
-
 def _means(data: Any, plane: Sequence[int], results: Sequence[int]) -> Any:
     of = {int(axis): (int(data.shape[int(axis)]), int(count)) for axis, count in zip(plane, results, strict=True)}
     shape = [of[axis][1] if axis in of else extent for axis, extent in enumerate(data.shape)]
@@ -51,7 +47,7 @@ def _means(data: Any, plane: Sequence[int], results: Sequence[int]) -> Any:
     def total(*at: Any) -> Any:
         place, inside = list(at), []
         for axis, (extent, count) in of.items():
-            begin, end = _window(extent, count, at[axis])
+            begin, end = window(extent, count, at[axis])
             place[axis] = tirx.min(begin + steps[axis], extent - 1)
             inside.append(begin + steps[axis] < end)
         read = tirx.Select(tirx.all(*inside), data(*place), tirx.const(0, data.dtype))
@@ -60,11 +56,11 @@ def _means(data: Any, plane: Sequence[int], results: Sequence[int]) -> Any:
     sums = te.compute(shape, total, name="window_sum")
 
     def mean(*at: Any) -> Any:
-        (top, bottom), (left, right) = (_window(*of[axis], at[axis]) for axis in of)
+        (top, bottom), (left, right) = (window(*of[axis], at[axis]) for axis in of)
         return sums(*at) / ((bottom - top) * (right - left)).astype(data.dtype)
 
     return te.compute(shape, mean, name="window_mean")
 
 
 def _longest(extent: int, results: int) -> int:
-    return max(int(end - begin) for begin, end in (_window(extent, results, at) for at in range(results)))
+    return max(int(end - begin) for begin, end in (window(extent, results, at) for at in range(results)))

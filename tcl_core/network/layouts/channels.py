@@ -49,7 +49,11 @@ def fill_vectors(module: Any, lanes: int) -> Any:
 def filled(channels: int, lanes: int) -> int:
     """How many channels there should be instead: whole vectors of them, or half of one that holds them all."""
     half = lanes // 2
-    return half if channels <= half else channels + -channels % lanes
+    return half if channels <= half else _in_whole_vectors(channels, lanes)
+
+
+def _in_whole_vectors(channels: int, lanes: int) -> int:
+    return channels + -channels % lanes
 
 
 @mutator
@@ -113,14 +117,14 @@ class _Channels(Lengthener):
     def _parts(self, group: int) -> bool:
         """Whether so many channels of a group share vectors with others, and may have some of their own."""
         shared = group % self._lanes and self._lanes % group
-        return bool(shared) and group >= _LEAST_OF_GROUP * (group + -group % self._lanes)
+        return bool(shared) and group >= _LEAST_OF_GROUP * _in_whole_vectors(group, self._lanes)
 
     def _parted(self, call: Any, data: Any) -> Any:
         """A convolution with more channels in each group, and of each group the first."""
         groups, weights = int(call.attrs.groups), np.asarray(self.array(call.args[1]))
         batch, out, *picture = static_shape(call) or ()
         group = out // groups
-        after = -group % self._lanes
+        after = _in_whole_vectors(group, self._lanes) - group
         parts = weights.reshape(groups, group, -1)
         more = np.pad(parts, [(0, 0), (0, after), (0, 0)]).reshape(-1, *weights.shape[1:])
         emit = self.builder_.emit

@@ -8,7 +8,7 @@ and every element of a window is gathered once more and added to the others: 400
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 import onnx.helper
 
+from tcl_core.network.kernels.pool_windows import window
 from tcl_core.network.onnx_graph.nodes import ADAPTIVE_POOL, OWN, attributes_of, replace_nodes
 from tcl_core.network.onnx_graph.origins import Array, Origins
 
@@ -44,6 +45,10 @@ class _Windows:
     rows: Array
     columns: Array
     valid: Array
+
+
+_Means = tuple[_Windows, str, Array]
+"""Windows, the axes of their means, and what each sum is divided by: [rows, columns]."""
 
 
 def restore_adaptive_pools(
@@ -94,9 +99,10 @@ class _Finder:
     def pooled(self, node: Any) -> tuple[_Windows, str] | None:
         """The windows that a node ends the means of, and the axes of its results; None for others."""
         name = str(node.output[0])
-        for windows, axes, counts in (*self._mean(name), *self._quotient(name)):
-            if _are_adaptive(windows, self._origins.size(windows.picture), counts):
-                return windows, axes
+        means = self._mean(name) or self._quotient(name)
+        if means is not None:
+            windows, axes, counts = means
+            return (windows, axes) if _are_adaptive(windows, self._origins.size(windows.picture), counts) else None
         before = str(node.input[0]) if node.op_type == "Transpose" else ""
         inner = self._origins.of(before, "ReduceMean", "Div")
         found = self.pooled(inner) if inner is not None else None
@@ -105,30 +111,32 @@ class _Finder:
         windows, axes = found
         return windows, _turned(axes, node)
 
-    def _mean(self, name: str) -> Iterator[tuple[_Windows, str, Array]]:
+    def _mean(self, name: str) -> _Means | None:
         """Of equal windows, and of how many pixels each."""
         node = self._origins.of(name, "ReduceMean")
         axes = self._origins.array(node.input[1]) if node is not None and len(node.input) > 1 else None
         if node is None or axes is None or attributes_of(node).get("keepdims", 1):
-            return
+            return None
         windows = self._windows(node.input[0])
-        if windows is not None and {windows.axes[int(axis)] for axis in axes.ravel()} == set("hw"):
-            rows, height, columns, width = windows.valid.shape
-            yield windows, _without_windows(windows.axes), np.full((rows, columns), height * width)
+        if windows is None or {windows.axes[int(axis)] for axis in axes.ravel()} != set("hw"):
+            return None
+        rows, height, columns, width = windows.valid.shape
+        return windows, _without_windows(windows.axes), np.full((rows, columns), height * width)
 
-    def _quotient(self, name: str) -> Iterator[tuple[_Windows, str, Array]]:
+    def _quotient(self, name: str) -> _Means | None:
         """Of sums of all elements of a window each, and of the constant that they are divided by."""
         node = self._origins.of(name, "Div")
         counts = self._origins.array(node.input[1]) if node is not None else None
         if node is None or counts is None:
-            return
+            return None
         windows = self._selected(node.input[0])
         if windows is None or _without_windows(windows.axes) != _POOLED:
-            return
+            return None
         # Of rows, of columns, or of both, as far as they differ.
         shape = len(windows.rows), len(windows.columns)
-        if counts.ndim <= len(shape) and np.broadcast_shapes(counts.shape, shape) == shape:
-            yield windows, _POOLED, np.broadcast_to(counts, shape)
+        if counts.ndim > len(shape) or np.broadcast_shapes(counts.shape, shape) != shape:
+            return None
+        return windows, _POOLED, np.broadcast_to(counts, shape)
 
     def _selected(self, name: str) -> _Windows | None:
         """What is gathered by window, where a tensor is the sum of all that it has at each place of the windows."""
@@ -229,8 +237,7 @@ def _are_adaptive(windows: _Windows, size: Sequence[int], counts: Array) -> bool
         return False
     lengths = []
     for places, read, extent in zip((windows.rows, windows.columns), valid, size[2:], strict=True):
-        results = len(places)
-        bounds = [(at * extent // results, -(-(at + 1) * extent // results)) for at in range(results)]
+        bounds = [window(extent, len(places), at) for at in range(len(places))]
         of = zip(places, read, bounds, strict=True)
         if any(sorted(place[kept]) != list(range(*bound)) for place, kept, bound in of):
             return False

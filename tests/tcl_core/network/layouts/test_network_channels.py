@@ -227,6 +227,13 @@ def test_groups_of_odd_channels_are_made_longer_each(tools: Any, out: int, group
     assert len(anchors) == 2 and "group_conv2d_nchw" not in anchors
 
 
+def test_groups_that_would_be_zeros_mostly_are_left(tools: Any) -> None:
+    """6 of 16 channels a group."""
+    nodes = [tools.node("Conv", ["x", "w0"], ["y"], group=4)]
+    network = tools.compared(network_of(tools, nodes, {"w0": weight(24, 4, 1, 1)}))
+    assert not any("strided_slice" in task.name for task in network.tasks)
+
+
 def test_groups_go_on_with_more_groups(tools: Any) -> None:
     nodes = [
         tools.node("Conv", ["x", "w0"], ["a"]),
